@@ -56,7 +56,10 @@ class FigureNames:
         }
         #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        has = {"": True, "racks": has_racks(scenario), "liveness": bool(scenario.liveness)}
+        has = {
+            **{"": True, "racks": has_racks(scenario), "liveness": bool(scenario.liveness)},
+            "quorum": scenario.has_kraft,
+        }
         #: The forms that have at least one figure.
         self.forms = tuple(
             form
@@ -114,9 +117,9 @@ def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict
 
 
 def _checks(scenario: Scenario) -> Iterator[str]:
-    """The names of the checks that the scenario's mode has, the liveness check last."""
+    """The names of the checks that the scenario's cluster has, the liveness check last."""
     for check in CHECKS.values():
-        if scenario.has_kraft or not check.only_with_kraft:
+        if scenario.is_judged_by(check):
             yield check.name
     yield LIVENESS.name
 

@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "resume": Command(snapshot_options.ResumeOptions, "snapshots.continuing:resume_run"),
         "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
         "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
-        "ask": Command(run_options.AskOptions, "ask:ask_question"),
+        "ask": Command(run_options.AskOptions, "questions.asking:ask_question"),
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "fuzz": Command(search_options.FuzzOptions, "search.fuzzing:fuzz_cluster"),
         "ablations": Command(search_options.AblationsOptions, "search.ablating:search_ablations"),

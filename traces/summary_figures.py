@@ -3,7 +3,7 @@
 ``tidegauge sweep --figures`` lists them, ``--figure`` selects them, and the documentation of the
 result tables of figures is made from them. ``checks/figures.py`` (from canonical rows) and
 ``engine/summary.py`` count those of the summary; ``analysis/tables`` has the SQL of those that a
-result table has.
+result table has; ``tidegauge/runs/quorum_margin.py`` counts those of a quorum.
 
 A figure in a part of the summary has dots in its name: ``controller_queue_ms.p99``. A name in
 capitals is a placeholder for a name of the scenario: in ``produce_ms.GROUP.p99`` a group of
@@ -38,7 +38,8 @@ class Figure(NamedTuple):
     worst_is: str = MOST
     #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False
-    #: The part of a scenario that the figure needs: ``racks``, ``liveness``; empty: anything.
+    #: The part of a scenario that the figure needs: ``racks``, ``liveness``, ``quorum``; empty:
+    #: anything.
     only_with: str = ""
     #: Whether a difference between two runs is a cost; not of a moment, an id, or the simulator's
     #: own time.

@@ -331,7 +331,7 @@ def _take_feature_level(world: state.Quorum, record: state.MetadataRecord) -> No
     if record.subject == codes.METADATA_VERSION:
         known.committed_metadata_version = record.state
         level = world.metadata_versions[record.state].feature_level
-    else:
+    elif record.subject == codes.ELR_VERSION:
         known.committed_elr_version = record.state
     known.features_offset = record.offset
     controller_rows.FeatureLevelFinalized.write(world, feature=record.subject, feature_level=level)

@@ -123,9 +123,25 @@ def handle_update_features(world: Quorum, request: UpdateFeaturesRequest) -> Non
         record = append_record(world, FEATURE_LEVEL_RECORD, codes.ELR_VERSION)
         record.state = request.elr_version
     if request.kraft_version > this_voter(world).kraft_version:
-        upgrade_kraft_version(world)
+        _raise_kraft_version(world, request.kraft_version)
     follow_features(world, voter_of(world, world.context[0].handling))
     respond_when_committed(world, response)
+
+
+@inner_rule
+def _raise_kraft_version(world: Quorum, level: int) -> None:
+    """Append the records of kraft.version; up to 4.0 one that Raft does not read.
+
+    There the level is raised in name only, for kafka-features.sh, and the voters stay as they are.
+
+    Source: FeatureControlManager.updateFeature@3.9.0, KAFKA-18979;
+    RaftClient.upgradeKRaftVersion@4.1.0 (KAFKA-16538).
+    """
+    if this_voter(world).kraft_version_upgradable:
+        upgrade_kraft_version(world)
+    else:
+        record = append_record(world, FEATURE_LEVEL_RECORD, codes.KRAFT_VERSION)
+        record.state = level
 
 
 @inner_rule
@@ -178,7 +194,8 @@ def _may_update_kraft_version(world: Quorum, request: UpdateFeaturesRequest) -> 
     refusal = _refusal_of(now, request.kraft_version, request.upgrade_type)
     if refusal == NONE and request.kraft_version < now:
         refusal = codes.KRAFT_VERSION_STAYS
-    if refusal == NONE and request.kraft_version > now and not knows_all_voters(world):
+    is_raised = request.kraft_version > now and this_voter(world).kraft_version_upgradable
+    if refusal == NONE and is_raised and not knows_all_voters(world):
         refusal = codes.VOTERS_UNKNOWN
     return _is_accepted(world, feature, request.kraft_version, refusal)
 

@@ -19,9 +19,8 @@ from tidegauge.scenario.model.quorum_steps import (
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import Path, Problem
 
-#: The first releases whose voters may change, and whose controllers raise kraft.version.
+#: The first release whose voters may change.
 _FIRST_WITH_VOTERS = Release.parse(KRAFT_CELLS["newest_kraft_version"][-1].since)
-_FIRST_TO_RAISE = Release.parse(KRAFT_CELLS["kraft_version_upgradable"][-1].since)
 #: AddRaftVoter v1, with ackWhenCommitted, is that of observers that join by themselves.
 _FIRST_TO_ACK_EARLIER = Release.parse(KRAFT_CELLS["observer_can_join"][-1].since)
 
@@ -46,8 +45,8 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(step, ChangeVoterStep) and release < _FIRST_WITH_VOTERS:
             yield Problem((*path, "do"), _too_old(_FIRST_WITH_VOTERS, release))
         raises = isinstance(step, UpdateFeaturesStep) and step.kraft_version is not None
-        if raises and release < _FIRST_TO_RAISE:
-            message = _too_old(_FIRST_TO_RAISE, release)
+        if raises and release < _FIRST_WITH_VOTERS:
+            message = _too_old(_FIRST_WITH_VOTERS, release)
             yield Problem((*path, "kraft_version"), message)
         acks_earlier = isinstance(step, AddControllerStep) and not step.ack_when_committed
         if acks_earlier and release < _FIRST_TO_ACK_EARLIER:

@@ -208,7 +208,7 @@ _READINGS: dict[str, Reading] = {
     **dict.fromkeys(("row", "expiring_row", "looking_up"), _replica),
     **dict.fromkeys(("voter", "voted_for", "candidate"), _voter),
     **dict.fromkeys(("votes_granted", "votes_rejected", "fetched_voters"), _voters),
-    **dict.fromkeys(("bootstrap_servers", "condition_voters"), _voters),
+    **dict.fromkeys(("bootstrap_servers", "condition_controllers"), _voters),
     **dict.fromkeys(("condition_observer", "changed_voter"), _voter),
     **dict.fromkeys(("voter_set", "told_voters"), _voter_set),
     **dict.fromkeys(("voted_directory", "changed_directory", "voter_directory"), _voter_directory),

@@ -19,6 +19,9 @@ from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.simulate import simulate_plan
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
+from tidegauge.runs.quorum_margin import PREFIX as QUORUM_FIGURES
+from tidegauge.runs.quorum_margin import quorum_figures
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
 from tidegauge.traces.run_files import SUMMARY
@@ -58,8 +61,8 @@ class Outcome:
     error: str | None = None
     #: The checks with an unexpected verdict, and ``steps`` if a step timed out.
     unexpected: Sequence[str] = ()
-    #: As ``traces/figures.yaml`` defines them: every number of its summary, and the active seconds
-    #: of each fault.
+    #: As ``traces/figures.yaml`` defines them: every number of its summary, the active seconds of
+    #: each fault, and those of the quorum.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None
     #: The scenario's expectations of many runs, in words: whether this one meets each.
@@ -122,7 +125,11 @@ def outcome_of(run: RunFolder, figures: Collection[str] | None = None) -> Outcom
     """
     assert run.summary is not None
     found = dict(numbers_of(run.summary))
-    if figures is None or not all(name in found or is_left_out_at_zero(name) for name in figures):
+    missing = [name for name in figures or () if name not in found]
+    if figures is None or any(name.startswith(QUORUM_FIGURES) for name in missing):
+        found |= quorum_figures(Run(run.path))
+        missing = [name for name in missing if name not in found]
+    if figures is None or not all(map(is_left_out_at_zero, missing)):
         found |= _fault_seconds(run)
     met = {each["expected"]: each["is_met"] for each in run.summary.get("sometimes", ())}
     return Outcome(None, _unexpected(run.summary), found, run.summary["trace_sha256"], met)

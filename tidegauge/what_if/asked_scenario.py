@@ -15,7 +15,8 @@ from tidegauge.scenario.model.settings import is_internal
 from tidegauge.scenario.named_figures import moving_steps
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import format_duration, format_size
-from tidegauge.what_if.question import Asked, Given, QuestionError
+from tidegauge.what_if.question import Asked, Case, Given, Plan, QuestionError
+from tidegauge.what_if.voter_plans import with_second_failure
 
 #: Fields about the faults and steps of the file, which are left out with them.
 _ABOUT_ITS_FAULTS = (
@@ -70,27 +71,88 @@ def asked_scenario(data: Mapping[str, Any], cluster: Scenario, asked: Asked) -> 
     Raises:
         QuestionError: the cluster does not have the hit parts, or no topics.
     """
-    question = asked.question
-    begin_s = fault_begins_s(cluster)
+    question, begin_us = asked.question, begins_us(cluster)
+    assert question.case is not None
     try:
-        case = question.case(cluster, asked.given, begin_s * 1_000_000)
+        case = question.case(cluster, asked.given, begin_us)
     except ValueError as error:
         raise question.error(str(error)) from error
+    return _scenario_of(data, cluster, asked, case, begin_us + case.lasts_us + AFTER_S * 1_000_000)
+
+
+class PlanScenarios(NamedTuple):
+    """A plan, and the scenarios in which it is tried."""
+
+    plan: Plan
+    alone: AskedScenario
+    #: With a second failure, whose time and voter each run sets.
+    with_second: AskedScenario
+
+
+def plan_scenarios(
+    data: Mapping[str, Any], cluster: Scenario, asked: Asked
+) -> list[PlanScenarios]:
+    """The scenarios of a question that compares plans, each with its plan.
+
+    Args:
+        data: the file as written.
+        cluster: the same, as read.
+        asked: the question.
+
+    Raises:
+        QuestionError: the cluster does not have what the plans need.
+    """
+    question, begin_us = asked.question, begins_us(cluster)
+    assert question.plans is not None
+    try:
+        plans = question.plans(cluster, asked.given, begin_us)
+    except ValueError as error:
+        raise question.error(str(error)) from error
+    return [
+        PlanScenarios(
+            plan,
+            *(
+                _scenario_of(data, cluster, asked, case, begin_us + case.lasts_us)
+                for case in (plan.case, with_second_failure(plan.case, begin_us))
+            ),
+        )
+        for plan in plans
+    ]
+
+
+def begins_us(cluster: Scenario) -> int:
+    """The time of the first fault of a question, in microseconds."""
+    return fault_begins_s(cluster) * 1_000_000
+
+
+def _scenario_of(
+    data: Mapping[str, Any], cluster: Scenario, asked: Asked, case: Case, end_us: int
+) -> AskedScenario:
     refusing = never_accepting(cluster, asked.given.topics)
     healthy = without_topics(in_health(data, cluster.broker_ids()), refusing)
     plain = {name: part for name, part in healthy.items() if name not in _ABOUT_ITS_FAULTS}
     made = plain | {
-        "name": f"{cluster.name}-{question.slug}",
-        "duration": format_duration((begin_s + AFTER_S) * 1_000_000 + case.lasts_us),
+        "name": f"{cluster.name}-{asked.question.slug}",
+        "duration": format_duration(end_us),
         # The answer ends with the run.
         "liveness": False,
         "topics": _with_sizes(healthy["topics"], asked.given),
         "workload": _workload(healthy, cluster),
         "faults": list(case.faults),
         "steps": list(case.steps),
+        **_controllers(healthy, case),
     }
     notes = [*_notes_of_sizes(made["topics"], asked.given), *refusing.values()]
     return AskedScenario(made, (*notes, *_notes(cluster, healthy["workload"], made["workload"])))
+
+
+def _controllers(healthy: Mapping[str, Any], case: Case) -> dict[str, Any]:
+    """The controllers of the file, with the fields of a case; nothing if it has none."""
+    if not case.controllers:
+        return {}
+    own = healthy.get("controllers") or {}
+    settings = {**own.get("settings", {}), **case.controllers.get("settings", {})}
+    return {"controllers": {**own, **case.controllers, "settings": settings}}
 
 
 def _with_sizes(topics: Sequence[Mapping[str, Any]], given: Given) -> list[Mapping[str, Any]]:

@@ -49,6 +49,18 @@ class Case(NamedTuple):
     lasts_us: int
     faults: Sequence[Mapping[str, Any]] = ()
     steps: Sequence[Mapping[str, Any]] = ()
+    #: Fields of the scenario's ``controllers`` that it needs; the others stay.
+    controllers: Mapping[str, Any] = {}
+
+
+class Plan(NamedTuple):
+    """One of several ways of an operator, which are compared."""
+
+    #: The commands in their order: ``remove, add``.
+    name: str
+    case: Case
+    #: The voters of which one more may die.
+    others: Sequence[int]
 
 
 class Question(NamedTuple):
@@ -63,9 +75,11 @@ class Question(NamedTuple):
     #: Its parameters, by the names of their fields: in this order those without keywords follow.
     takes: Sequence[str]
     #: Makes its case for a cluster. The last argument is its begin, in microseconds.
-    case: Callable[[Scenario, Given, int], Case]
+    case: Callable[[Scenario, Given, int], Case] | None
     #: The name of the operation that a first run measures, for the time of the fault in it.
     during: str = ""
+    #: Makes the plans that are compared, where there is no single case.
+    plans: Callable[[Scenario, Given, int], Sequence[Plan]] | None = None
 
     @property
     def slug(self) -> str:

@@ -11,6 +11,12 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.what_if.question import Case, Given, Question
+from tidegauge.what_if.voter_plans import (
+    added_voter,
+    removed_leader,
+    replaced_disk,
+    replaced_voter,
+)
 
 _SECOND_US = 1_000_000
 #: The duration of an outage: longer than delivery.timeout.ms of producers, two minutes by default.
@@ -241,5 +247,41 @@ QUESTIONS = (
         ("disk slow", "slow disks"),
         ("brokers", "delay_us", "lasts_us"),
         _slow_disk,
+    ),
+    Question(
+        "replace controller",
+        "a voter of the quorum dies: the commands that replace it, in all orders",
+        "replace controller",
+        ("replace dead controller", "replace voter", "dead voter"),
+        (),
+        None,
+        plans=replaced_voter,
+    ),
+    Question(
+        "replace controller disk",
+        "a controller comes back with a new disk: is it replaced, and in which order",
+        "replace controller disk",
+        ("controller lost disk", "controller disk lost", "new controller disk"),
+        (),
+        None,
+        plans=replaced_disk,
+    ),
+    Question(
+        "remove active controller",
+        "the active controller is to go: removed while it runs, or stopped",
+        "remove active controller",
+        ("remove quorum leader", "remove active voter", "active controller removed"),
+        (),
+        None,
+        plans=removed_leader,
+    ),
+    Question(
+        "add controller",
+        "new voters: in health, with a slow disk, or dead",
+        "add controller by 500ms",
+        ("add voter", "scale controllers", "new controller", "lagging voter"),
+        ("delay_us",),
+        None,
+        plans=added_voter,
     ),
 )

@@ -11,6 +11,8 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.gallery.incidents import Expected, Incident, Range, Verdict, Version
 from tidegauge.runs.figures import FIGURES_OF_RUNS, value_text
+from tidegauge.runs.quorum_margin import quorum_figures
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.traces.summary_figures import numbers_of
@@ -106,7 +108,10 @@ def values_of(incident: Incident, scenarios: Iterable[Scenario]) -> list[Values]
             simulate(scenario, Path(folder, f"{place:03}"))
             for place, scenario in enumerate(scenarios)
         ]
-        values = [_values_of_summary(run.summary or {}) for run in runs]
+        values = [
+            {**_values_of_summary(run.summary or {}), **quorum_figures(Run(run.path))}
+            for run in runs
+        ]
         if any(each.name not in found for found in values for each in incident.expected):
             # The others are figures of result tables.
             tables = RunTables([run.path for run in runs], Path(folder, "tables"))

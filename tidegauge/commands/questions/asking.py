@@ -1,7 +1,9 @@
-"""``tidegauge ask``: a what-if question about a cluster, tried with many seeds."""
+"""``tidegauge ask``: a what-if question about a cluster, tried with many seeds.
+
+A question that compares plans of an operator goes on in ``asking_plans.py``.
+"""
 
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +14,11 @@ import typer
 
 from tidegauge.commands import comparing, loading
 from tidegauge.commands.performing_many import RequestedRun, folder_of_runs, perform_runs
+from tidegauge.commands.questions.asking_plans import ask_plans, remove_all_but, write_asked
 from tidegauge.commands.run_options import AskOptions, RunOptions
 from tidegauge.commands.shared_options import seeds_of, words_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.scenario.text.yaml_file import comment, lines_of
 from tidegauge.sweeps.sweep_content import SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import run_name
 from tidegauge.traces.run_files import SWEEP
@@ -43,6 +45,9 @@ def ask_question(options: AskOptions) -> None:
     text = " ".join(options.question)
     asked = read_question(text, QUESTIONS, cluster)
     data = comparing.written_scenario(request)
+    if asked.question.plans is not None:
+        ask_plans(options, data, cluster, asked, seeds)
+        return
     made = asked_scenario(data, cluster, asked)
     out = options.out or new_run_folder(made.data["name"])
     file, without_fault = (out / f"{name}.yaml" for name in (asked.question.slug, WITHOUT_FAULT))
@@ -52,14 +57,14 @@ def ask_question(options: AskOptions) -> None:
             asked = asked._replace(given=asked.given._replace(roll_us=roll_us))
             made = asked_scenario(data, cluster, asked)
         scenario = scenario_from_mapping(made.data, options.scenario)
-        _write(file, options.scenario, made.data)
-        _write(without_fault, options.scenario, made.without_fault())
+        write_asked(file, options.scenario, made.data)
+        write_asked(without_fault, options.scenario, made.without_fault())
         compared, runs = _perform(scenario, file, without_fault, seeds, options.jobs)
         content = _content(scenario, file, compared, runs)
         if options.out is not None:
             write_json_atomically(out / SWEEP, content)
     if options.out is None:
-        _remove_all_but(file)
+        remove_all_but([file])
     if options.as_json:
         said = {"question": asked.question.name, "case": case_lines(scenario), "notes": made.notes}
         print_json({**said, "file": str(file), **content})
@@ -83,7 +88,7 @@ def _measured_us(
     (question,) = (each for each in QUESTIONS if each.name == asked.question.during)
     alone = asked_scenario(data, cluster, Asked(question, Given(batch=asked.given.batch)))
     file = out / f"{question.slug}-alone.yaml"
-    _write(file, options.scenario, alone.data)
+    write_asked(file, options.scenario, alone.data)
     scenario = scenario_from_mapping(alone.data, options.scenario)
     figure = duration_figure(scenario)
     assert figure is not None
@@ -98,11 +103,6 @@ def _run_of(file: Path, seed: int) -> RequestedRun:
     return RequestedRun(
         (), seed, f"{file.stem},{run_name({}, seed)}", RunOptions(str(file), seed=seed)
     )
-
-
-def _write(file: Path, of: str, data: Mapping[str, Any]) -> None:
-    text = "\n".join([*comment(f"{of}, by `tidegauge ask`."), *lines_of(data)])
-    loading.write_new_file(file, f"{text}\n")
 
 
 def _seeds(text: str) -> range:
@@ -142,12 +142,3 @@ def _content(
     command = shlex.join(["tidegauge", "run", *words_of(RunOptions(str(file), seed=worst.seed))])
     content = content_of(scenario.name, {}, figures, finished, command)
     return {**content, "without_fault": {name: compared.outcome.figure(name) for name in figures}}
-
-
-def _remove_all_but(file: Path) -> None:
-    """Remove the runs, and all else in the folder of the file."""
-    for each in file.parent.iterdir():
-        if each.is_dir():
-            shutil.rmtree(each, ignore_errors=True)
-        elif each != file:
-            each.unlink(missing_ok=True)
