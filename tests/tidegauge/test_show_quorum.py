@@ -96,6 +96,18 @@ def test_a_controller_that_is_removed_observes(run: Run) -> None:
     assert quorum.are_voters_committed
 
 
+def test_a_leader_that_is_removed_leads_on_until_that_is_committed(run: Run) -> None:
+    """KAFKA-16530: it counts itself no more, and resigns behind its last record."""
+    appended, committed = (described_quorum(run, at_us) for at_us in (30_002_000, 32_000_000))
+    assert appended is not None
+    assert committed is not None
+    leader = appended.nodes[0]
+    assert (leader.key, leader.state, leader.is_voter) == ("3000#1", "leader", False)
+    assert not appended.are_voters_committed
+    assert committed.are_voters_committed
+    assert committed.leader in (3001, 3003)
+
+
 def test_a_lost_disk_is_a_voter_beside_the_new_one(run: Run) -> None:
     """Recording q18: an empty observer beside a voter that never fetches; nobody can lead."""
     quorum = described_quorum(run)
