@@ -67,10 +67,11 @@ def losses(count: int) -> list[dict[str, Any]]:
         ),
         (
             {
-                "release": "4.0",
+                "release": "3.8",
+                "mode": "kraft",
                 "steps": [{"do": "update_features", "at": "1s", "kraft_version": 1}],
             },
-            r"steps\[0\]\.kraft_version: needs release 4\.1\.0 or newer, not 4\.0",
+            r"steps\[0\]\.kraft_version: needs release 3\.9\.0 or newer, not 3\.8",
         ),
         (
             {"release": "4.1", "steps": [add(1, ack_when_committed=False)]},

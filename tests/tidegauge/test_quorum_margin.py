@@ -48,9 +48,9 @@ def courses(run: Run) -> list[tuple[float, int, int, bool]]:
     return [
         (
             round(span.begin_us / 1e6, 1),
-            len(unpack(span.voters)),
-            span.margin,
-            span.is_wedged,
+            len(unpack(span.margin.voters)),
+            span.margin.beyond,
+            span.margin.is_wedged,
         )
         for span in margin_spans(run)
     ]

@@ -1,4 +1,4 @@
-"""Plans that change the voters of a KRaft quorum: the commands of an operator in each order (KIP-853).
+"""Plans that change the voters of a KRaft quorum: an operator's commands in each order (KIP-853).
 
 A question about voters has several plans instead of one fault. Each is tried as it is, and with a
 second failure: one of the other voters dies for good. Its time is spread evenly over the seeds,
@@ -108,7 +108,7 @@ class TriedPlan(NamedTuple):
     def errors_text(self) -> str:
         """The errors that its requests ended with: ``add DUPLICATE_VOTER``; empty: all were taken.
 
-        A controller that does not lead is asked on the way, and one that joins by itself asks again.
+        A controller that does not lead is asked on the way, one that joins by itself asks again.
         """
         last = {(each.change, each.controller, each.directory): each for each in self.answers}
         return ", ".join(
@@ -117,7 +117,7 @@ class TriedPlan(NamedTuple):
 
 
 def replaced_voter(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Plan]:
-    """The last voter dies; a new controller is there: all orders of the commands that replace it."""
+    """The last voter dies, and a new controller is there: each order of the commands."""
     del given
     quorum = _Quorum.of(cluster)
     *others, dead = quorum.voters

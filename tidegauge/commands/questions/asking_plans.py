@@ -1,4 +1,4 @@
-"""``tidegauge ask`` with a question that compares plans, each tried with and without a second failure.
+"""``tidegauge ask`` with a question that compares plans, each with and without a second failure.
 
 Each plan has two files: ``remove-add.yaml`` and, with the second failure, ``remove-add-2.yaml``.
 """
