@@ -113,7 +113,7 @@ def test_a_controller_with_a_new_disk_is_removed_first_then_added() -> None:
         assert each["share_one_failure_from_stopping"] == pytest.approx(1)
         assert each["with_second_failure"]["wedged"]["above_zero"] == 2
     # KIP-1186: it removes its old entry, and adds itself, within some fetch timeouts of 2 s.
-    joined = plans["nothing, with auto-join"]
+    joined = plans["auto-join"]
     assert 0.1 < joined["share_one_failure_from_stopping"] < 0.2
     assert joined["with_second_failure"]["wedged"]["above_zero"] == 0
 

@@ -152,7 +152,7 @@ def replaced_disk(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Pl
     if not kraft_cells_of(cluster.release)["observer_can_join"].value:
         return plans
     joins = quorum.controllers(**{AUTO_JOIN: True})
-    return [*plans, Plan("nothing, with auto-join", Case(WATCHED_US, [lost], (), joins), others)]
+    return [*plans, Plan("auto-join", Case(WATCHED_US, [lost], (), joins), others)]
 
 
 def removed_leader(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Plan]:
