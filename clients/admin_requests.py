@@ -6,7 +6,8 @@ moves of replicas, set and remove throttles. To ZooKeeper they are writes withou
 A quorum's active controller gets them as from Kafka's admin client. The client waits for the
 response, which comes when the records of the request are committed. If the controller is not active
 (any more), its connection fails, or it does not answer within request.timeout.ms, the client asks
-another one, until default.api.timeout.ms are over. Outcomes of single partitions that are errors
+another one, until default.api.timeout.ms are over; unless the step names the controller that it
+asks: then it does so once. Outcomes of single partitions that are errors
 have a row each. Moves with a throttle are two requests: the second one once the first is answered.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
@@ -65,6 +66,8 @@ def ask_again(world: Clients, process: int) -> bool:
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     to = control_plane_requests.controller_to_ask(world, process)
+    if step.to != NONE:
+        to = quorum_process(world, step.to)
     if step.action == CREATES_TOPIC:
         _send(world, client, quorum_requests.CreateTopicsRequest.to(world, to, topic=step.topic))
     elif step.action == DELETES_TOPIC:
@@ -123,12 +126,10 @@ def _add_targets(world: Clients, step: Step, request: Event) -> None:
 
 @inner_rule
 def _change_voters(world: Clients, client: Client, step: Step, to: int) -> None:
-    """Ask for a change of the voters: the active controller, or the one that the step names.
+    """Ask for a change of the voters.
 
     Source: MetadataQuorumCommand.handleAddController, handleRemoveController@3.9.0.
     """
-    if step.to != NONE:
-        to = quorum_process(world, step.to)
     if step.action == ADDS_CONTROLLER:
         added = quorum_requests.AddRaftVoterRequest.to(
             world, to, voter=step.voter, directory=step.voter_directory
@@ -226,17 +227,18 @@ def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
 
 
 @inner_rule
-def _send(world: Kernel, client: Client, request: Event) -> None:
+def _send(world: Clients, client: Client, request: Event) -> None:
     now_us = world.context[0].time_us
     client.question += 1
     request.correlation_id = client.question
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
+    timeout_us = _REQUEST_TIMEOUT_US
+    if world.steps[client.step].timeout_us > 0:
+        timeout_us = world.steps[client.step].timeout_us
     RequestTimesOut.at(
-        world,
-        min(client.api_timeout_at_us, now_us + _REQUEST_TIMEOUT_US),
-        correlation_id=client.question,
+        world, min(client.api_timeout_at_us, now_us + timeout_us), correlation_id=client.question
     )
 
 
@@ -245,7 +247,7 @@ def asks_again(world: Clients, process: int) -> bool:
     """A request of a step is lost: whether it is sent again, to another controller."""
     client = world.clients[client_of(world, process)]
     retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
-    if retry_us >= client.api_timeout_at_us:
+    if retry_us >= client.api_timeout_at_us or world.steps[client.step].to != NONE:
         return False
     client.question += 1
     StepLooks.at(world, retry_us, client)
@@ -280,9 +282,7 @@ def take_voter_response(world: Clients, response: quorum_requests.RaftResponse) 
     The next controller is asked if this one does not lead, unless the step names the receiver.
     """
     client = world.clients[client_of(world, response.destination)]
-    step = world.steps[client.step]
-    looks_for_leader = response.error == errors.NOT_LEADER_OR_FOLLOWER and step.to == NONE
-    if looks_for_leader and _asks_next(world, client, response):
+    if response.error == errors.NOT_LEADER_OR_FOLLOWER and _asks_next(world, client, response):
         return False
     end_with(world, client.step, response.source, response.error)
     return True

@@ -435,7 +435,7 @@ class JoinedSend(Record):
 class Step(Record):
     """A step of the scenario, with the arguments of its kind."""
 
-    #: When: at a time, after a while, or on a condition (kinds in ``step_requests.py``).
+    #: When: at a time, after a while, or on a condition (kinds in ``step_conditions.py``).
     start: i64
     time_us: i64
     within_us: i64
@@ -446,12 +446,12 @@ class Step(Record):
     condition_fault: i64
     first_member: i64
     member_count: i64
-    #: ... or a controller that observes, by its number; or the voters: bits.
+    #: ... or a controller that observes, by its number; or the voters, or possible leaders: bits.
     condition_observer: i64
-    condition_voters: i64
+    condition_controllers: i64
     #: The action: one of ``STEP_CODES``.
     action: i64
-    #: The receiver: a broker, or of a change of the voters a controller; -1: the leader.
+    #: The receiver: a broker, or of a request to the quorum a controller; -1: the leader.
     to: i64
     #: The answer is not waited for.
     unattended: flag

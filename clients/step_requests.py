@@ -1,4 +1,4 @@
-"""The codes of a step's conditions, and of its actions: ``Step.start``, ``Step.action``.
+"""The codes of a step's actions, ``Step.action``.
 
 Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch, the latest
 offset.
@@ -23,22 +23,6 @@ from tidegauge.simulation.rows import record_row, traces_all
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.detail_rows import Consumed
 from tidegauge.simulation.trace_rows.process_rows import StepAnswered, StepUnanswered
-
-# Step.start
-AT = code(0)
-AFTER = code(1)
-WHEN_ISR = code(2)
-WHEN_LEADER = code(3)
-WHEN_REGISTERED = code(4)
-WHEN_UNREGISTERED = code(5)
-WHEN_CONTROLLER = code(6)
-WHEN_QUIESCENT = code(7)
-WHEN_LEADER_IS_NOT = code(8)
-WHEN_ANSWERED = code(9)
-WHEN_REASSIGNED = code(10)
-WHEN_ROLLED = code(11)
-WHEN_OBSERVES = code(12)
-WHEN_VOTERS = code(13)
 
 #: Step.action, by the action of a step in a scenario; each stands beside its rule.
 STEP_CODES = NamedCodes()

@@ -6,14 +6,19 @@ the control plane names, as a test harness would send them. Faults that a step b
 the processes that they hit as messages.
 """
 
-from tidegauge.clients import admin_requests, control_plane_requests, first_topics, step_requests
+from tidegauge.clients import (
+    admin_requests,
+    control_plane_requests,
+    first_topics,
+    step_conditions,
+    step_requests,
+)
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import is_rolled, take_roll_answer
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -35,7 +40,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.pins import tell_of_release
-from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
+from tidegauge.simulation.topology import Cluster, is_kraft
 from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
 # Step.action
@@ -48,16 +53,6 @@ RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
 
 #: Actions that no broker and no control plane is asked for.
 _OF_HARNESS = (BEGINS_FAULT, ENDS_FAULT, OBSERVES, WAITS, RELEASES, RESTARTS_CONSUMERS)
-
-#: Conditions that the operator knows without a question.
-_OF_OPERATOR = (step_requests.WHEN_ANSWERED, step_requests.WHEN_ROLLED)
-
-#: Conditions of which the control plane says whether they hold.
-_HELD_AS_ANSWERED = (
-    step_requests.WHEN_QUIESCENT,
-    step_requests.WHEN_REASSIGNED,
-    step_requests.WHEN_OBSERVES,
-)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -85,9 +80,9 @@ def wait_for_step(world: Clients, process: int) -> None:
         return
     step = world.steps[client.step]
     due_us = now_us + step.within_us
-    if step.start == step_requests.AT:
+    if step.start == step_conditions.AT:
         due_us = max(now_us, step.time_us)
-    elif step.start == step_requests.AFTER:
+    elif step.start == step_conditions.AFTER:
         due_us = now_us + step.time_us
     else:
         client.waiting = _CONDITION
@@ -99,33 +94,13 @@ def wait_for_step(world: Clients, process: int) -> None:
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read the state of the condition, and watch it; without watches poll."""
     client.question += 1
-    if step.start in _OF_OPERATOR:
-        _look_at(world, client, world.context[0].time_us)
-    elif step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
-        control_plane_requests.ask_live_brokers(
-            world, process, control_plane_requests.STEPS, client.question
-        )
-    elif step.start == step_requests.WHEN_CONTROLLER:
-        control_plane_requests.ask_controller(world, process, client.question)
-    elif step.start == step_requests.WHEN_REASSIGNED:
-        control_plane_requests.ask_reassigned(world, process, client.question)
-    elif step.start == step_requests.WHEN_QUIESCENT:
-        control_plane_requests.ask_quiescent(world, process, client.question)
-    elif step.start == step_requests.WHEN_OBSERVES:
-        control_plane_requests.ask_observer(
-            world, process, step.condition_observer, client.question
-        )
-    elif step.start == step_requests.WHEN_VOTERS:
-        control_plane_requests.ask_voters(world, process, client.question)
-    else:
-        partition = step.condition_partition
-        control_plane_requests.ask_state(
-            world, process, partition, control_plane_requests.STEPS, client.question
-        )
-    if step.start == step_requests.WHEN_QUIESCENT or (
-        is_kraft(world) and step.start not in _OF_OPERATOR
-    ):
-        _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
+    now_us = world.context[0].time_us
+    if step.start in step_conditions.OF_OPERATOR:
+        _look_at(world, client, now_us)
+        return
+    step_conditions.ask(world, client, step, process)
+    if step.start == step_conditions.WHEN_QUIESCENT or is_kraft(world):
+        _look_at(world, client, now_us + first_topics.LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -137,7 +112,7 @@ def _look_at(world: Kernel, client: Client, time_us: int) -> None:
 def _look_for_answers(world: Clients, client: Client) -> None:
     if (
         client.waiting == _CONDITION
-        and world.steps[client.step].start == step_requests.WHEN_ANSWERED
+        and world.steps[client.step].start == step_conditions.WHEN_ANSWERED
     ):
         _look_at(world, client, world.context[0].time_us)
 
@@ -161,12 +136,12 @@ def handle_step_looks(world: Clients, timer: timers.StepLooks) -> None:
     if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
-    if step.start == step_requests.WHEN_ROLLED:
+    if step.start == step_conditions.WHEN_ROLLED:
         if is_rolled(world, step.condition_fault):
             _take(world, process)
         else:
             _look_at(world, client, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
-    elif step.start != step_requests.WHEN_ANSWERED:
+    elif step.start != step_conditions.WHEN_ANSWERED:
         _look(world, client, step, process)
     elif step_requests.all_answered(world):
         _take(world, process)
@@ -181,7 +156,7 @@ def handle_step_due(world: Clients, timer: timers.StepDue) -> None:
     if client.step != timer.step:
         return
     step = world.steps[client.step]
-    if step.start in (step_requests.AT, step_requests.AFTER) and client.waiting == NONE:
+    if step.start in (step_conditions.AT, step_conditions.AFTER) and client.waiting == NONE:
         _take(world, process)
     elif client.waiting == _CONDITION:
         StepTimedOut.write(world, step=client.step)
@@ -314,7 +289,10 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     client = world.clients[client_of(world, process)]
     if control_plane_requests.tells_of_live_brokers(event) and not client.topics_created:
         first_topics.ask_for_topics(world, process)
-    if client.waiting == _CONDITION and world.steps[client.step].start not in _OF_OPERATOR:
+    if (
+        client.waiting == _CONDITION
+        and world.steps[client.step].start not in step_conditions.OF_OPERATOR
+    ):
         _look(world, client, world.steps[client.step], process)
 
 
@@ -355,7 +333,7 @@ def _take_awaited(world: Clients, answer: Answer, process: int) -> None:
     """The answer has come that the step waits for."""
     client = world.clients[client_of(world, process)]
     if client.waiting == _CONDITION:
-        if _holds(world, client, answer):
+        if step_conditions.holds(world, client, answer):
             _take(world, process)
     elif client.waiting == _LEADER:
         is_awaited = step_requests.request_of_leader(world, process, answer)
@@ -423,56 +401,6 @@ def handle_broker_response(world: Clients, response: Event) -> None:
     elif response.correlation_id == client.question and client.waiting == _ANSWER:
         step_requests.take_answer(world, client, response, client.step)
         _go_on(world, process)
-
-
-@inner_rule
-def _holds(world: Clients, client: Client, answer: Answer) -> bool:
-    """Whether a step's condition holds, by the control plane's last response."""
-    step = world.steps[client.step]
-    if step.start == step_requests.WHEN_CONTROLLER:
-        return answer.controller == step.condition_leader
-    if step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
-        found = _count_live_members(world, step)
-        return found == (step.member_count if step.start == step_requests.WHEN_REGISTERED else 0)
-    if step.start == step_requests.WHEN_VOTERS:
-        return answer.voters == step.condition_voters
-    if step.start in _HELD_AS_ANSWERED or not answer.holds:
-        return answer.holds
-    if step.start in (step_requests.WHEN_LEADER, step_requests.WHEN_LEADER_IS_NOT):
-        leader = broker_of(world, step.condition_partition, answer.leader)
-        return (leader == step.condition_leader) == (step.start == step_requests.WHEN_LEADER)
-    return _is_isr(world, step, answer.isr)
-
-
-@inner_rule
-def _count_live_members(world: Clients, step: Step) -> int:
-    """The number of a step's brokers that are live."""
-    found = 0
-    for member in range(step.first_member, step.first_member + step.member_count):
-        broker = world.awaited_brokers[member].broker
-        found += 1 if world.live_brokers[broker].is_live else 0
-    return found
-
-
-@inner_rule
-def _is_isr(world: Clients, step: Step, members: int) -> bool:
-    """Whether an ISR has a step's brokers as its members, in any order."""
-    if size(members) != step.member_count:
-        return False
-    while members != EMPTY:
-        broker = broker_of(world, step.condition_partition, first(members))
-        if not _is_member(world, step, broker):
-            return False
-        members = rest(members)
-    return True
-
-
-@inner_rule
-def _is_member(world: Clients, step: Step, broker: int) -> bool:
-    for member in range(step.first_member, step.first_member + step.member_count):
-        if world.awaited_brokers[member].broker == broker:
-            return True
-    return False
 
 
 @OPERATOR.handles(timers.RequestTimesOut)

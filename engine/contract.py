@@ -12,12 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.group_snapshots import SavedGroup
-from tidegauge.engine.group_states import GroupCounts
+from tidegauge.engine.group_states import GroupCounts, States
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.run_snapshots.snapshot_file import RunSnapshot
 from tidegauge.metrics.snapshots.snapshot import Snapshot
@@ -174,8 +171,8 @@ class Engine(Protocol):
     def close(self, time_us: int, reason: int) -> None:
         """Let all groups write the rows that belong to the end."""
 
-    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
-        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+    def states(self) -> States:
+        """All replicas as their brokers have them, all partitions as the control plane has them."""
 
     def snapshot(self) -> Snapshot:
         """The current metrics of the cluster."""

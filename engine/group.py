@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from tidegauge.actors.idle_fetches.pairs import settle_idle
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine import event_loop, group_states
 from tidegauge.engine.doors import World
@@ -286,20 +287,18 @@ class Group:
         self.settle(int(self.world.context[0].time_us))
         return counts_of(self.hosted, self.world)
 
-    def look_at_states(
-        self,
-        replicas: Records[group_states.ObservedReplica],
-        partitions: Records[group_states.ObservedPartition],
-    ) -> None:
-        """Enter the replicas of the brokers hosted here, and partitions if the control plane is.
+    def look_at_states(self, states: group_states.StateRecords) -> None:
+        """Enter the replicas of the brokers hosted here; of the control plane, if it is, the rest.
 
-        There is an entry for each slot of the topology, and for each partition.
+        There is an entry for each slot of the topology, each partition and each controller.
         """
-        group_states.look_at_replicas(self.world.view_as(Brokers), replicas)
+        group_states.look_at_replicas(self.world.view_as(Brokers), states.replicas)
         if self.plan.is_kraft:
-            group_states.look_at_committed(self.world.view_as(Quorum), partitions)
+            quorum = self.world.view_as(Quorum)
+            group_states.look_at_committed(quorum, states.partitions)
+            group_states.look_at_controllers(self.world.view_as(Raft), states.controllers)
         else:
-            group_states.look_at_partitions(self.world.view_as(ControlPlane), partitions)
+            group_states.look_at_partitions(self.world.view_as(ControlPlane), states.partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""

@@ -12,6 +12,8 @@ from tidegauge.compiled.records import Record, Records, column, flag, i64, new_r
 from tidegauge.compiled.rules import rule
 from tidegauge.controller.kraft.described import is_quorum_hosted
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.voters import newest_voters
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
     has_state,
@@ -190,10 +192,68 @@ def look_at_committed(world: Quorum, states: Records[ObservedPartition]) -> None
         state.moving = known.adding != EMPTY or known.removing != EMPTY
 
 
-def new_states(plan: ClusterPlan) -> tuple[Records[ObservedReplica], Records[ObservedPartition]]:
-    """An entry for each slot of the topology, and for each partition, all zeros."""
-    partitions = plan.partitions
-    return (
-        new_records(ObservedReplica, partitions.slot_count),
-        new_records(ObservedPartition, len(partitions)),
+class ObservedController(Record):
+    """A controller of a quorum whose voters may change, as it knows itself; else all zeros."""
+
+    #: It runs; its state is one of ``simulation/trace_rows/codes.py``.
+    runs: flag
+    state: i64
+    epoch: i64
+    leader: i64
+    directory: i64
+    #: The voters in force on it, and the offset of their record.
+    voters: i64
+    voters_offset: i64
+    high_watermark: i64
+    #: As a leader: where its epoch begins in its log.
+    epoch_start_offset: i64
+
+
+@rule
+def look_at_controllers(world: Raft, states: Records[ObservedController]) -> None:
+    """Enter the controllers, if this group hosts them."""
+    if len(world.voters) == 0 or not is_quorum_hosted(world):
+        return
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if not voter.voters_may_change:
+            return
+        state = states[number]
+        state.runs = voter.runs
+        state.state = voter.state
+        state.epoch = voter.epoch
+        state.leader = voter.leader
+        state.directory = voter.directory
+        state.voters = voter.voter_set
+        state.voters_offset = newest_voters(world, number, voter.log_end_offset).offset
+        state.high_watermark = voter.high_watermark
+        state.epoch_start_offset = voter.epoch_start_offset
+
+
+class States(NamedTuple):
+    """The states of all replicas, partitions and controllers, as arrays."""
+
+    replicas: NDArray[np.void]
+    partitions: NDArray[np.void]
+    controllers: NDArray[np.void]
+
+
+class StateRecords(NamedTuple):
+    """The states of all replicas, partitions and controllers, as records that groups fill in."""
+
+    replicas: Records[ObservedReplica]
+    partitions: Records[ObservedPartition]
+    controllers: Records[ObservedController]
+
+    def arrays(self) -> States:
+        """The same as arrays, which share the memory."""
+        return States(*map(np.asarray, self))
+
+
+def new_states(plan: ClusterPlan) -> StateRecords:
+    """An entry for each slot of the topology, each partition and each controller, all zeros."""
+    return StateRecords(
+        new_records(ObservedReplica, plan.partitions.slot_count),
+        new_records(ObservedPartition, len(plan.partitions)),
+        new_records(ObservedController, len(plan.controllers)),
     )

@@ -352,11 +352,11 @@ class HostedGroup:
         """The current counts that only the processes of this group have."""
         return self._group.counts()
 
-    def states(self) -> tuple[bytes, bytes]:
-        """Replicas and partitions as this group knows them, as they lie in memory."""
-        replicas, partitions = new_states(self._plan)
-        self._group.look_at_states(replicas, partitions)
-        return np.asarray(replicas).tobytes(), np.asarray(partitions).tobytes()
+    def states(self) -> tuple[bytes, ...]:
+        """Replicas, partitions and controllers as this group knows them, as they lie in memory."""
+        states = new_states(self._plan)
+        self._group.look_at_states(states)
+        return tuple(each.tobytes() for each in states.arrays())
 
     def snapshot_part(self, time_us: int) -> SnapshotPart:
         """The metrics of the processes hosted here at a virtual time, encoded to be sent."""

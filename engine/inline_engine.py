@@ -16,7 +16,7 @@ from tidegauge.engine import contract
 from tidegauge.engine.exchange.shared_memory import SharedMemory
 from tidegauge.engine.exchange.state import ENDED
 from tidegauge.engine.group import Group, RowSink
-from tidegauge.engine.group_states import GroupCounts, new_states
+from tidegauge.engine.group_states import GroupCounts, States, new_states
 from tidegauge.engine.grouping import Grouping
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
@@ -195,12 +195,12 @@ class InlineEngine:
         for group, sink in zip(self._groups, self._sinks, strict=True):
             group.close(time_us, sink, reason)
 
-    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
-        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+    def states(self) -> States:
+        """All replicas as their brokers have them, all partitions as the control plane has them."""
         states = new_states(self._plan)
         for group in self._groups:
-            group.look_at_states(*states)
-        return np.asarray(states[0]), np.asarray(states[1])
+            group.look_at_states(states)
+        return states.arrays()
 
     def snapshot(self) -> Snapshot:
         """The current metrics of the cluster."""

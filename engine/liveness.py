@@ -6,12 +6,15 @@ phase lasts until the ISR of every partition is its assignment and all its logs 
 a limit of time (``bound_us``). After the limit each replica that has not recovered is reported
 with the reason.
 
+Where voters of a quorum may change, the quorum has to recover, too (``quorum_liveness.py``).
+
 Its time does not belong to the run, and its rows not to the run's figures. The phase is observed
 from outside, every second of virtual time. No process does anything for it, so the hash is that
 of the same events, however the processes are grouped.
 
 Permitted: after a loss of power that took records of the partition, if logs stay apart: a leader
-that keeps leading in its epoch writes other records at their offsets.
+that keeps leading in its epoch writes other records at their offsets. For a quorum, after a
+majority of its voters has lost its disks, or where none can be elected (``quorum_progress``).
 
 Example: ``tidegauge run 11-equal-length-divergence`` gives it up. In release 0.10.2 two
 logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
@@ -27,8 +30,14 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Record, Records, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
+from tidegauge.engine.group_states import (
+    ObservedController,
+    ObservedPartition,
+    ObservedReplica,
+    States,
+)
 from tidegauge.engine.layout.cluster_tables import new_topology
+from tidegauge.engine.quorum_liveness import QUORUM_IS_WELL, QUORUM_PROBLEMS, quorum_problem
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.costs import Latency
@@ -52,7 +61,7 @@ _NONE_YET = code(0)
 
 
 class UnrecoveredPart(Record):
-    """A partition or replica that has not recovered."""
+    """A partition or replica that has not recovered, or the quorum: it is in no partition."""
 
     what: i64
     partition: i64
@@ -69,7 +78,7 @@ class Liveness(NamedTuple):
     bound_seconds: float
     #: The first problems, in words.
     reasons: list[str]
-    #: The partition of the first problem; -1: there is none.
+    #: The partition of the first problem; -1: there is none, or it is the quorum's.
     partition: int
 
 
@@ -79,8 +88,8 @@ class Observed(Protocol):
     def run_to(self, end_us: int) -> None:
         """Handle every event earlier than ``end_us``."""
 
-    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
-        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+    def states(self) -> States:
+        """All replicas as their brokers have them, all partitions as the control plane has them."""
 
 
 def wait_until_well(plan: ClusterPlan, run: Observed) -> Liveness:
@@ -92,18 +101,18 @@ def wait_until_well(plan: ClusterPlan, run: Observed) -> Liveness:
     """
     begun_us = plan.scenario.duration_us
     topology = new_topology(plan)
-    replicas, partitions = run.states()
-    limit_us = bound_us(plan, replicas)
+    states = run.states()
+    limit_us = bound_us(plan, states.replicas)
     elapsed_us = 0
     problems: list[UnrecoveredPart] = []
     while True:
         elapsed_us = min(elapsed_us + LOOK_PERIOD_US, limit_us)
         run.run_to(begun_us + elapsed_us)
-        replicas, partitions = run.states()
-        problems = problems_in(topology, partitions, replicas)
+        states = run.states()
+        problems = problems_in(topology, states)
         if not problems or elapsed_us >= limit_us:
             break
-    reasons = [_in_words(plan, each, partitions, replicas) for each in problems]
+    reasons = [_in_words(plan, each, states) for each in problems]
     first_one = int(problems[0].partition) if problems else -1
     return Liveness(not problems, elapsed_us / 1e6, limit_us / 1e6, reasons, first_one)
 
@@ -227,24 +236,26 @@ def _missing_bytes(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
 # Whether the cluster has recovered.
 
 
-def problems_in(
-    world: Topology, partitions: NDArray[np.void], replicas: NDArray[np.void]
-) -> list[UnrecoveredPart]:
+def problems_in(world: Topology, states: States) -> list[UnrecoveredPart]:
     """The first problems."""
     problems = new_records(UnrecoveredPart, _TOLD_PROBLEMS)
-    found = find_problems(world.view, partitions, replicas, problems)
+    found = find_problems(world.view, *states, problems)
     return [problems[place] for place in range(min(int(found), _TOLD_PROBLEMS))]
 
 
 @rule
 def find_problems(
     world: Topology,
-    partitions: Records[ObservedPartition],
     replicas: Records[ObservedReplica],
+    partitions: Records[ObservedPartition],
+    controllers: Records[ObservedController],
     problems: Records[UnrecoveredPart],
 ) -> int:
     """The number of problems; the first of them are entered."""
     found = _NONE_YET
+    of_quorum = quorum_problem(controllers)
+    if of_quorum != QUORUM_IS_WELL:
+        found = _enter(problems, found, of_quorum, NONE, NONE)
     for partition, state in enumerate(partitions):
         if not state.exists:
             continue
@@ -306,12 +317,10 @@ def _enter(
 # The reasons.
 
 
-def _in_words(
-    plan: ClusterPlan,
-    problem: UnrecoveredPart,
-    partitions: NDArray[np.void],
-    replicas: NDArray[np.void],
-) -> str:
+def _in_words(plan: ClusterPlan, problem: UnrecoveredPart, states: States) -> str:
+    if problem.partition == NONE:
+        return f"the quorum: {QUORUM_PROBLEMS[int(problem.what)]}"
+    replicas, partitions, _ = states
     planned = plan.partitions[problem.partition]
     name = f"partition {planned.name}"
     if problem.what == _NO_LEADER:

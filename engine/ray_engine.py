@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import ray
-from numpy.typing import NDArray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from tidegauge.actors.broker_actor import BrokerActor
@@ -26,7 +25,13 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import contract
-from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
+from tidegauge.engine.group_states import (
+    GroupCounts,
+    ObservedController,
+    ObservedPartition,
+    ObservedReplica,
+    States,
+)
 from tidegauge.engine.grouping import Grouping, finer_grouping, grouping_of, usual_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import cluster_cpus, node_address, node_cpus, placed, ray_cluster
@@ -236,16 +241,19 @@ class RayEngine:
         """Let all groups write the rows that belong to the end."""
         self._ask("close", time_us, reason)
 
-    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
-        """All replicas as their brokers have them, all partitions as ZooKeeper has them."""
+    def states(self) -> States:
+        """All replicas as their brokers have them, all partitions as the control plane has them."""
         brokers = self._plan.partitions.columns.hosts
         replicas = np.empty(len(brokers), dtype_of(ObservedReplica))
         known = self._ask("states")
-        for hosted, (of_group, _) in zip(self._grouping.hosted, known, strict=True):
+        for hosted, (of_group, *_) in zip(self._grouping.hosted, known, strict=True):
             here = np.isin(brokers, hosted)
             replicas[here] = np.frombuffer(of_group, dtype_of(ObservedReplica))[here]
-        return replicas, np.frombuffer(
-            known[self._grouping.controllers][1], dtype_of(ObservedPartition)
+        _, partitions, controllers = known[self._grouping.controllers]
+        return States(
+            replicas,
+            np.frombuffer(partitions, dtype_of(ObservedPartition)),
+            np.frombuffer(controllers, dtype_of(ObservedController)),
         )
 
     def snapshot(self) -> Snapshot:

@@ -27,6 +27,7 @@ from tidegauge.scenario.named_figures import has_racks
 from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
+from tidegauge.traces.quorum_checks.voter_sets import what_stops_quorum
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import FIGURES
 from tidegauge.traces.trace_hash import named_hashes, trace_sha256
@@ -180,7 +181,7 @@ def verdicts(
     said = {
         check.name: _verdict(plan, stream, number)
         for number, check in CHECKS.items()
-        if plan.is_kraft or not check.only_with_kraft
+        if plan.scenario.is_judged_by(check)
     }
     if stream.history.facts[0].records_unavailable > 0:
         lost = said["acknowledged_records_lost"]
@@ -224,15 +225,18 @@ def _event(plan: ClusterPlan, place: RowPlace) -> dict[str, Any]:
 
 def _liveness_verdict(stream: RowStream, liveness: Liveness | None) -> dict[str, Any]:
     reached = liveness is None or liveness.reached
-    permitted = False
-    if liveness is not None and liveness.partition >= 0:
-        # A leader that has lost power and keeps leading in its epoch writes other records there.
-        permitted = bool(stream.history.partitions[liveness.partition].lost_power)
+    permitted_by = 0
+    if liveness is not None and not reached:
+        permitted_by = int(what_stops_quorum(stream.history.view))
+        if permitted_by == 0 and liveness.partition >= 0:
+            # A leader that has lost power and keeps leading in its epoch writes other records.
+            lost_power = bool(stream.history.partitions[liveness.partition].lost_power)
+            permitted_by = int(BY_LOSS_OF_POWER) if lost_power else 0
     return {
         "verdict": "unknown" if liveness is None else reached,
-        "broken": 0 if reached or permitted else 1,
-        "permitted": 1 if permitted else 0,
-        "permitted_by": PERMITS[int(BY_LOSS_OF_POWER)] if permitted else None,
+        "broken": 0 if reached or permitted_by else 1,
+        "permitted": 1 if permitted_by else 0,
+        "permitted_by": PERMITS.get(permitted_by),
         "first_event": None,
     }
 

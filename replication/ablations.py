@@ -2,7 +2,8 @@
 
 No release lacks these rules in this way. An ablation shows the purpose of a rule: the checks that
 it breaks are those that the rule carries. Model checking of the protocol found which they are for
-the rules of KIP-320 and of KIP-497; the name of its variant stands with each ablation.
+the rules of KIP-320 and of KIP-497; the name of its variant stands with each ablation. Those of
+Raft and of KIP-853 take away what its specification (kraft_kip_853.tla) rests on.
 
 ``ABLATIONS`` has each by its name, and ``SEEDED_BUGS`` those that a search for faults has to find.
 An ablation sets switches of ``release_rules.py`` or ``kraft_releases.py``; a scenario names it
@@ -47,6 +48,15 @@ class Ablation(NamedTuple):
     #: The release whose other rules stay, and its control plane.
     release: str = "2.6"
     mode: Mode = ZOOKEEPER_MODE
+    #: Schedules that change the voters of a quorum break it (KIP-853).
+    changes_voters: bool = False
+
+
+def _of_voters(
+    meaning: str, switches: Mapping[str, bool], breaks: tuple[str, ...], release: str = "4.4"
+) -> Ablation:
+    """A rule of a quorum whose voters change."""
+    return Ablation(meaning, switches, breaks, None, release, KRAFT_MODE, changes_voters=True)
 
 
 ABLATIONS: Mapping[str, Ablation] = {
@@ -251,6 +261,87 @@ ABLATIONS: Mapping[str, Ablation] = {
         None,
         "3.9",
         KRAFT_MODE,
+    ),
+    # The voters of a quorum (KIP-853).
+    "voter_change_before_last_one": _of_voters(
+        "A leader appends a VotersRecord while the one before is not committed (KIP-853, "
+        "RemoveVoterHandler.handleRemoveVoterRequest).",
+        {"voter_change_awaits_last_one": False},
+        ("one_voter_change", "voter_sets_overlap"),
+    ),
+    "voter_change_before_epoch": _of_voters(
+        "A leader changes the voters before it has committed a record of its own epoch: the bug of "
+        "the single-server changes in Ongaro's thesis (RemoveVoterHandler."
+        "handleRemoveVoterRequest).",
+        {"voter_change_awaits_epoch": False},
+        ("one_voter_change",),
+    ),
+    "committed_voters_count": _of_voters(
+        "Majorities are those of the committed voters, and not of the newest ones in the log "
+        "(KIP-853, KRaftControlRecordStateMachine.lastVoterSet).",
+        {"uncommitted_voters_count": False},
+        ("elected_by_majority",),
+    ),
+    "truncated_voters_stay": _of_voters(
+        "A truncation does not take the voters back that were in the log (KIP-853, "
+        "VoterSetHistory.truncateNewEntries).",
+        {"truncated_voters_taken_back": False},
+        ("voters_follow_log",),
+    ),
+    "vote_of_empty_directory": _of_voters(
+        "A controller votes although the voter that is asked had another directory, with a disk "
+        "that is lost (KIP-853, KafkaRaftClient.isValidVoterKey).",
+        {"voter_directory_checked": False},
+        ("elected_by_majority", "quorum_leader_complete"),
+    ),
+    "vote_for_shorter_log": _of_voters(
+        "A voter votes for a candidate whose log is behind its own (KafkaRaftClient."
+        "handleVoteRequest).",
+        {"vote_needs_good_log": False},
+        ("quorum_leader_complete", "committed_voters_kept"),
+    ),
+    "vote_given_twice": _of_voters(
+        "A voter votes for several candidates in one epoch (QuorumState."
+        "transitionToUnattachedVotedState).",
+        {"vote_given_once": False},
+        ("one_quorum_leader", "elected_by_majority"),
+    ),
+    "diverging_fetch_answered": _of_voters(
+        "A leader sends its records behind a log that differs from its own (KafkaRaftClient."
+        "validateFetchOffsetAndEpoch).",
+        {"diverging_fetch_refused": False},
+        ("metadata_log_matching",),
+    ),
+    "removed_leader_counts": _of_voters(
+        "A leader that has removed itself counts for its own commits (KAFKA-16530, LeaderState."
+        "maybeUpdateHighWatermark).",
+        {"removed_leader_counts": True},
+        ("committed_metadata_kept",),
+    ),
+    "removed_leader_stays": _of_voters(
+        "A leader that has removed itself leads on when that is committed (KIP-853, "
+        "RemoveVoterHandler.highWatermarkUpdated).",
+        {"removed_leader_resigns": False},
+        ("roles_match_states",),
+    ),
+    "observer_stands": _of_voters(
+        "A controller that is no voter by its log stands for election (QuorumState."
+        "transitionToCandidate).",
+        {"observer_stands": True},
+        ("roles_match_states",),
+    ),
+    "observer_does_not_vote": _of_voters(
+        "A controller that is no voter by its log does not vote. It may be one by the log of the "
+        "candidate (KIP-853, KafkaRaftClient.handleVoteRequest).",
+        {"observer_votes": False},
+        ("liveness", "quorum_progress"),
+        "3.9",
+    ),
+    "new_voter_lags": _of_voters(
+        "A controller is added before it has the leader's log (KIP-853, LeaderState."
+        "isReplicaCaughtUp). That costs time, and loses nothing.",
+        {"new_voter_catches_up": False},
+        (),
     ),
 }
 

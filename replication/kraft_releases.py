@@ -124,6 +124,31 @@ class KRaftRules(Record):
     #: as there is a newer one (KIP-1166).
     metadata_fetch_carries_high_watermark: flag
 
+    # Raft, and changes of its voters (KIP-853), which all releases have alike.
+    #: A voter votes once in an epoch, and for no candidate whose log is behind its own.
+    vote_given_once: flag
+    vote_needs_good_log: flag
+    #: A leader refuses a fetch from a log that diverges from its own.
+    diverging_fetch_refused: flag
+    #: A vote is asked of a voter with its directory: with another one it does not vote.
+    voter_directory_checked: flag
+    #: A controller that is no voter by its log votes; it does not stand for election.
+    observer_votes: flag
+    observer_stands: flag
+    #: The newest voters of the log count for majorities, committed or not; a truncation takes them
+    #: back.
+    uncommitted_voters_count: flag
+    truncated_voters_taken_back: flag
+    #: A change of the voters waits until the one before is committed, and a record of the leader's
+    #: epoch.
+    voter_change_awaits_last_one: flag
+    voter_change_awaits_epoch: flag
+    #: A new voter has had all of the leader's log.
+    new_voter_catches_up: flag
+    #: A leader that has removed itself does not count for its own commits, and resigns after them.
+    removed_leader_counts: flag
+    removed_leader_resigns: flag
+
 
 # fmt: off
 KRAFT_CELLS: Table = {
@@ -289,6 +314,46 @@ KRAFT_CELLS: Table = {
         Cell("3.3.0", False, "KafkaRaftClient.tryCompleteFetchRequest@3.3.1"),
         Cell("4.1.0", True, "KIP-1166, KafkaRaftClient.tryCompleteFetchRequest@4.1.0",
              protocol="4.1-IV1"),
+    ),
+    # Raft, and its voters.
+    "vote_given_once": (
+        Cell("3.3.0", True, "QuorumState.transitionToUnattachedVotedState@3.9.0"),
+    ),
+    "vote_needs_good_log": (
+        Cell("3.3.0", True, "KafkaRaftClient.handleVoteRequest@3.3.1"),
+    ),
+    "diverging_fetch_refused": (
+        Cell("3.3.0", True, "KafkaRaftClient.validateFetchOffsetAndEpoch@3.3.1"),
+    ),
+    "voter_directory_checked": (
+        Cell("3.3.0", True, "KIP-853, KafkaRaftClient.isValidVoterKey@3.9.0"),
+    ),
+    "observer_votes": (
+        Cell("3.3.0", True, "KIP-853, KafkaRaftClient.handleVoteRequest@3.9.0"),
+    ),
+    "observer_stands": (
+        Cell("3.3.0", False, "QuorumState.transitionToCandidate@3.3.1"),
+    ),
+    "uncommitted_voters_count": (
+        Cell("3.3.0", True, "KIP-853, KRaftControlRecordStateMachine.lastVoterSet@3.9.0"),
+    ),
+    "truncated_voters_taken_back": (
+        Cell("3.3.0", True, "KIP-853, VoterSetHistory.truncateNewEntries@3.9.0"),
+    ),
+    "voter_change_awaits_last_one": (
+        Cell("3.3.0", True, "KIP-853, RemoveVoterHandler.handleRemoveVoterRequest@3.9.0"),
+    ),
+    "voter_change_awaits_epoch": (
+        Cell("3.3.0", True, "KIP-853, RemoveVoterHandler.handleRemoveVoterRequest@3.9.0"),
+    ),
+    "new_voter_catches_up": (
+        Cell("3.3.0", True, "KIP-853, LeaderState.isReplicaCaughtUp@3.9.0"),
+    ),
+    "removed_leader_counts": (
+        Cell("3.3.0", False, "KAFKA-16530, LeaderState.maybeUpdateHighWatermark@3.9.0"),
+    ),
+    "removed_leader_resigns": (
+        Cell("3.3.0", True, "KIP-853, RemoveVoterHandler.highWatermarkUpdated@3.9.0"),
     ),
 }
 # fmt: on

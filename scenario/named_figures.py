@@ -119,9 +119,9 @@ def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict
 
 
 def _checks(scenario: Scenario) -> Iterator[str]:
-    """The names of the checks that the scenario's mode has, the liveness check last."""
+    """The names of the checks that the scenario's cluster has, the liveness check last."""
     for check in CHECKS.values():
-        if scenario.has_kraft or not check.only_with_kraft:
+        if scenario.is_judged_by(check):
             yield check.name
     yield LIVENESS.name
 

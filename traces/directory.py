@@ -222,6 +222,24 @@ class Directory:
         identity = self.member_id(number)
         return "none" if identity is None else f"controller {identity}"
 
+    def voter_keys(self, voters: int) -> list[str]:
+        """The voters in a voter set: the id of each controller with the number of its directory.
+
+        ``3000#1`` is the first directory of controller 3000, ``3000#2`` the one after its disk was
+        replaced. A voter of controller.quorum.voters has none: ``3000``.
+        """
+        # Executors of Spark have no compiler, which rules need.
+        from tidegauge.replication.voter_set import unpack  # noqa: PLC0415
+
+        return [self._voter_key(*voter) for voter in unpack(voters)] if voters > 0 else []
+
+    def _voter_key(self, controller: int, directory: int) -> str:
+        from tidegauge.replication.voter_set import ANY_DIRECTORY  # noqa: PLC0415
+
+        is_known = controller < len(self.controllers)
+        identity = self.controllers[controller] if is_known else "?"
+        return f"{identity}" if directory == ANY_DIRECTORY else f"{identity}#{directory}"
+
     # Topics and partitions.
 
     def topic(self, number: int) -> str:

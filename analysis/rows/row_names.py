@@ -46,6 +46,8 @@ class RowNames:
                 return self._ids_in_slots(rows["partition"], numbers)
             case Type.REPLICAS:
                 return self._ids_in_lists(rows["partition"], numbers)
+            case Type.VOTERS:
+                return self._keys_in_sets(numbers)
             case Type.BROKER | Type.WRITER:
                 return _masked(*_taken(self._members, numbers))
             case _:
@@ -116,6 +118,11 @@ class RowNames:
         return pa.ListArray.from_arrays(
             pa.array(ends), pa.array(ids[ids >= 0]), mask=pa.array(~is_known)
         )
+
+    def _keys_in_sets(self, voter_sets: Numbers) -> Any:
+        known, places = np.unique(voter_sets, return_inverse=True)
+        keys = [self._run.directory.voter_keys(int(each)) for each in known]
+        return pa.array(keys, pa.list_(pa.string())).take(pa.array(places))
 
     def _is_partition(self, partitions: Numbers) -> Flags:
         return (partitions >= 0) & (partitions < len(self._slots))

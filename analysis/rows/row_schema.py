@@ -78,6 +78,7 @@ OBJECTS: Mapping[str, Relation] = {**TOPOLOGY, CAUSES: _CAUSES}
 RELATIONS = (*KINDS, *OBJECTS)
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_TEXTS = pa.list_(pa.string())
 _NUMBER = pa.int64()
 
 
@@ -113,10 +114,16 @@ _ENDINGS = {
     **dict.fromkeys((Type.CODE, Type.PROCESS, Type.TOPIC, Type.FAULT, Type.PIN), "name"),
     **dict.fromkeys((Type.BROKER, Type.SLOT, Type.WRITER), "id"),
     Type.REPLICAS: "ids",
+    Type.VOTERS: "keys",
 }
 _NAME_TYPES = {
     **dict.fromkeys((Type.BROKER, Type.SLOT, Type.WRITER), _NUMBER),
     Type.REPLICAS: pa.list_(_NUMBER),
+    Type.VOTERS: _TEXTS,
+}
+_NAME_MEANINGS = {
+    Type.PARTITION: "topic and number",
+    Type.VOTERS: "controllers with the numbers of their directories (`3000#1`)",
 }
 _NAME_UNITS = dict.fromkeys((Type.BROKER, Type.SLOT, Type.WRITER, Type.REPLICAS), "broker id")
 
@@ -166,8 +173,7 @@ def _fields_of_rows(kind: str, common: Collection[str]) -> Iterator[Any]:
 
 def _fields_of_names(kind: str) -> Iterator[Any]:
     for each in names_of(kind):
-        what = "ids" if each.type == Type.REPLICAS else each.name.rpartition("_")[2]
-        meaning = "topic and number" if each.type == Type.PARTITION else what
+        meaning = _NAME_MEANINGS.get(each.type) or each.name.rpartition("_")[2]
         yield _field(
             each.name,
             _NAME_TYPES.get(each.type, _TEXT),
@@ -202,8 +208,8 @@ have no ties. Times are microseconds of virtual time since the run began. A cano
 causes, and `cause_process`, `cause_sequence` lead to the row that caused it.
 
 All numbers are 64-bit integers as the trace has them. Their type here is what they stand for, such
-as `broker index`. The names behind them are in columns that end in `_name`, `_id` or `_ids`. The
-same description is in the metadata of each file.
+as `broker index`. The names behind them are in columns that end in `_name`, `_id`, `_ids`
+or `_keys`. The same description is in the metadata of each file.
 """
 
 
@@ -237,4 +243,5 @@ def _text(about: Mapping[bytes, bytes], name: str) -> str:
 
 def _sql_type(kind: Any) -> str:
     """The name of a type, as the documentation of result tables has it."""
-    return "string" if kind == _TEXT else next(n for n, each in ARROW_TYPES.items() if each == kind)
+    known = [*ARROW_TYPES.items(), ("string", _TEXT), ("array<string>", _TEXTS)]
+    return next(name for name, each in known if each == kind)

@@ -18,13 +18,13 @@ from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.measured import respond_when_written
 from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
-from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
+from tidegauge.controller.raft.state import RAFT, Raft, these_rules, this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH, INVALID_VOTER_KEY
 from tidegauge.replication.kraft_releases import (
     ELECTION_LOSS_BACKS_OFF_WITH_JITTER,
     ELECTION_LOSS_WAITS,
 )
-from tidegauge.replication.voter_set import is_key, voter_count
+from tidegauge.replication.voter_set import directory_of, is_key, voter_count
 from tidegauge.simulation.events import append_event, free_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
@@ -54,7 +54,7 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
     voter.deadline_us = NONE
     if voter.stops:
         tell_stopped(world)
-    elif voter.state in (codes.UNATTACHED, codes.FOLLOWER) and voters.is_voter(world):
+    elif voter.state in (codes.UNATTACHED, codes.FOLLOWER) and voters.may_stand(world):
         begin_election(world)
     elif voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
@@ -93,8 +93,9 @@ def ask_for_votes(world: Raft) -> None:
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
+    known = voters.counted_voters(world)
     for other in range(len(world.voters)):
-        directory = voters.directory_of(world, other)
+        directory = directory_of(known, other)
         if other != own and directory != 0:
             request = quorum_requests.VoteRequest.to(world, quorum_process(world, other))
             request.candidate = own
@@ -158,9 +159,11 @@ def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> Non
     else:
         if request.epoch > voter.epoch:
             transitions.become_unattached(world, request.epoch, NONE)
-        if not is_key(request.voter_directory, voter.directory):
+        rules = these_rules(world)
+        is_asked = is_key(request.voter_directory, voter.directory)
+        if not is_asked and rules.voter_directory_checked:
             response.error = INVALID_VOTER_KEY
-        else:
+        elif rules.observer_votes or voters.is_voter(world):
             response.granted = _grants(world, request)
         if response.granted and not request.pre_vote and voter.voted_for == NONE:
             transitions.vote_for(world, request.candidate, request.candidate_directory)
@@ -173,7 +176,9 @@ def _take_vote_request(world: Raft, request: quorum_requests.VoteRequest) -> Non
 def _grants(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     """Whether the candidate's log is as good as the voter's, and nothing else speaks against it."""
     voter = this_voter(world)
+    rules = these_rules(world)
     is_good = is_up_to_date(world, request.last_epoch, request.last_offset)
+    is_good = is_good or not rules.vote_needs_good_log
     if request.pre_vote:
         if voter.state == codes.FOLLOWER:
             return is_good and not voter.has_fetched
@@ -182,7 +187,7 @@ def _grants(world: Raft, request: quorum_requests.VoteRequest) -> bool:
         return is_good
     if voter.state not in (codes.UNATTACHED, codes.FOLLOWER, codes.PROSPECTIVE):
         return False
-    if voter.voted_for != NONE:
+    if voter.voted_for != NONE and rules.vote_given_once:
         is_same = voter.voted_directory == request.candidate_directory
         return voter.voted_for == request.candidate and (is_same or voter.kraft_version == 0)
     return is_good and voter.leader == NONE
@@ -207,10 +212,13 @@ def _take_vote(world: Raft, response: quorum_requests.VoteResponse) -> None:
 def _count(world: Raft) -> None:
     """Proceed if a majority has voted for this voter, or can do so no more."""
     voter = this_voter(world)
-    count = voter_count(voter.voter_set)
+    known = voters.counted_voters(world)
+    count = voter_count(known)
     granted = 0
     rejected = 0
     for other in range(len(world.voters)):
+        if directory_of(known, other) == 0:
+            continue
         granted += (voter.votes_granted >> other) & 1
         rejected += (voter.votes_rejected >> other) & 1
     if 2 * granted > count:

@@ -347,25 +347,31 @@ def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
 def _asks_for_change(world: Raft) -> bool:
     """Whether a follower sends its leader a request about itself, and no fetch.
 
-    Up to 4.0 static voters tell nothing: they send the request only from kraft.version 1 on.
+    It looks each controller.quorum.fetch.timeout.ms. Up to 4.0 static voters tell nothing: they
+    send the request only from kraft.version 1 on.
 
-    Source: KafkaRaftClient.pollFollowerAsVoter@3.9.0, shouldSendUpdateVoteRequest,
-    shouldSendAddOrRemoveVoterRequest@4.2.0.
+    Source: KafkaRaftClient.pollFollowerAsVoter@3.9.0, pollFollowerAsObserver,
+    shouldSendUpdateVoteRequest, shouldSendAddOrRemoveVoterRequest@4.2.0.
     """
     voter = this_voter(world)
     if not voter.voters_may_change or world.context[0].time_us < voter.voter_update_us:
         return False
     own = voter_of(world, world.context[0].handling)
     to = quorum_process(world, voter.leader)
+    is_voter = voters.is_voter(world)
+    if is_voter and (voter.kraft_version > 0 or voter.has_told_leader):
+        # It has nothing to tell: the next period began with the end of this one.
+        late_us = world.context[0].time_us - voter.voter_update_us
+        voter.voter_update_us += (late_us // voter.fetch_timeout_us + 1) * voter.fetch_timeout_us
+        return False
     if voter.kraft_version == 0:
-        is_asked = voter.kraft_version_upgradable and not voter.has_told_leader
-        if not (is_asked and voters.is_voter(world)):
+        if not (voter.kraft_version_upgradable and is_voter):
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
         update.newest_kraft_version = voter.newest_kraft_version
         _ask(world, update, own, voter.directory)
         return True
-    if voters.is_voter(world) or not (voter.auto_join_enable and voter.can_join):
+    if not (voter.auto_join_enable and voter.can_join):
         return False
     named = voters.directory_of(world, own)
     if named != 0:
@@ -404,6 +410,7 @@ def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) 
     if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
         return False
     if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
-        voter.has_told_leader = response.error == errors.NONE
+        # A leader of a release that takes no note of it is not asked again, either.
+        voter.has_told_leader = response.error in (errors.NONE, errors.UNSUPPORTED_VERSION)
     fetch_log(world)
     return False

@@ -171,6 +171,6 @@ def lose_disk_of_voter(world: Raft) -> None:
     voter.snapshot_count = 0
     formatted = voters.newest_voters(world, own, 0)
     if formatted.kraft_version > 0:
-        voters.format_directory(world, NO_VOTERS, 0)
+        voters.format_directory(world, NO_VOTERS, formatted.kraft_version)
     truncate_to(world, 0)
     write_log_row(world, True)

@@ -21,7 +21,14 @@ from tidegauge.controller.raft.measured import (
     respond_when_written,
     these_stats,
 )
-from tidegauge.controller.raft.state import RAFT, FollowerProgress, Raft, this_voter, voter_of
+from tidegauge.controller.raft.state import (
+    RAFT,
+    FollowerProgress,
+    Raft,
+    these_rules,
+    this_voter,
+    voter_of,
+)
 from tidegauge.controller.raft.transitions import NO_TIME_US, check_quorum_later, refuse_fetch
 from tidegauge.replication import errors, voter_set
 from tidegauge.simulation import events
@@ -193,7 +200,8 @@ def _note_committed_voters(world: Raft, before: int, offset: int) -> None:
         return
     is_removal = voter.change == REMOVE_VOTER
     voters.end_change(world, errors.NONE, 0)
-    if is_removal and not voters.is_voter(world):
+    resigns = is_removal and these_rules(world).removed_leader_resigns
+    if resigns and not voters.is_voter(world):
         controller_timers.ResignRequested.after(world, 0, epoch=voter.epoch)
 
 
@@ -210,8 +218,11 @@ def claim(world: Raft) -> None:
 @inner_rule
 def _majority_offset(world: Raft) -> int:
     """The largest offset up to which a majority of the voters has the leader's log."""
-    known = this_voter(world).voter_set
+    known = voters.counted_voters(world)
     count = voter_set.voter_count(known)
+    if these_rules(world).removed_leader_counts:
+        own = voter_of(world, world.context[0].handling)
+        known = voter_set.with_voter(known, own, this_voter(world).directory)
     found = NONE
     for one in range(len(world.voters)):
         if voter_set.directory_of(known, one) == 0:
@@ -290,7 +301,7 @@ def _diverges(world: Raft, request: RaftFetchRequest) -> bool:
     Source: ReplicatedLog.validateOffsetAndEpoch@4.1.0.
     """
     voter = this_voter(world)
-    if request.fetch_offset == 0:
+    if request.fetch_offset == 0 or not these_rules(world).diverging_fetch_refused:
         return False
     epoch, end_offset = snapshots.epoch_end(world, request.last_fetched_epoch)
     if epoch == request.last_fetched_epoch and end_offset >= request.fetch_offset:

@@ -12,10 +12,11 @@ The voter that handles an event.
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.kraft_releases import KRaftRules
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.topology import Cluster, Topology
+from tidegauge.simulation.topology import Cluster, Topology, controller_node, place_of_versions
 
 #: The handlers return whether they keep the event.
 RAFT = Handlers()
@@ -80,7 +81,8 @@ class Voter(VoterSettings):
     #: to become a voter by itself (KIP-1186; from 4.2).
     newest_kraft_version: i64
     can_join: flag
-    #: As a leader of static voters it takes note of their directories (KAFKA-16538; from 4.1).
+    #: A static voter tells its leader its directory, and the leader takes note of those of all
+    #: (KAFKA-16538; from 4.1).
     kraft_version_upgradable: flag
 
     # The voters (``voters.py``, ``replication/voter_set.py``).
@@ -326,6 +328,13 @@ class Raft(Cluster, part=7):
 def this_voter(world: Raft) -> Voter:
     """The controller that handles the event."""
     return world.voters[voter_of(world, world.context[0].handling)]
+
+
+@inner_rule
+def these_rules(world: Raft) -> KRaftRules:
+    """The rules of the controller that handles the event."""
+    node = controller_node(world, voter_of(world, world.context[0].handling))
+    return world.kraft_rules[place_of_versions(world, node)]
 
 
 @inner_rule

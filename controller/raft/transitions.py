@@ -101,7 +101,7 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
     )
     deadline_us = voter.deadline_us
     _change(world, codes.UNATTACHED, epoch, NONE, voted_for)
-    if not voters.is_voter(world):
+    if not voters.may_stand(world):
         # An observer stands for no election.
         wait_until(world, NONE)
     elif waits and voted_for == NONE and deadline_us > world.context[0].time_us:

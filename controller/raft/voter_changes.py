@@ -40,7 +40,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft import transitions, voters
 from tidegauge.controller.raft.measured import respond_when_written
 from tidegauge.controller.raft.replication import append_voters
-from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
+from tidegauge.controller.raft.state import RAFT, Raft, these_rules, this_voter, voter_of
 from tidegauge.replication import errors, voter_set
 from tidegauge.simulation.events import append_event, new_response
 from tidegauge.simulation.kernel import NONE
@@ -66,11 +66,14 @@ def _refusal_of_leader(world: Raft, change: int) -> int:
         return codes.NOT_THE_LEADER
     if voter.change != 0:
         return codes.CHANGE_IS_PENDING
-    if voter.high_watermark == NONE:
+    rules = these_rules(world)
+    if voter.high_watermark == NONE and rules.voter_change_awaits_epoch:
         return codes.NO_HIGH_WATERMARK
     if voter.kraft_version == 0:
         return 0 if change == codes.UPDATE_VOTER else codes.NO_RECONFIGURATION
-    if voters.newest_voters(world, own, voter.log_end_offset).offset >= voter.high_watermark:
+    newest = voters.newest_voters(world, own, voter.log_end_offset)
+    is_committed = newest.offset < voter.high_watermark or voter.high_watermark == NONE
+    if not is_committed and rules.voter_change_awaits_last_one:
         return codes.VOTERS_NOT_COMMITTED
     return 0
 
@@ -184,7 +187,9 @@ def handle_api_versions_response(
     refusal = 0
     if response.newest_kraft_version < voter.kraft_version:
         refusal = codes.KRAFT_VERSION_NOT_SUPPORTED
-    elif not _is_caught_up(world, voter.changed_voter, voter.changed_directory):
+    elif these_rules(world).new_voter_catches_up and not _is_caught_up(
+        world, voter.changed_voter, voter.changed_directory
+    ):
         refusal = codes.NEW_VOTER_LAGS
     if refusal != 0:
         voters.end_change(world, _ERROR_OF_REFUSAL[refusal], refusal)
@@ -262,7 +267,7 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
     refusal = _refusal_of_leader(world, codes.UPDATE_VOTER)
     if refusal == 0 and voter.kraft_version == 0 and not voter.kraft_version_upgradable:
         refusal = codes.NO_RECONFIGURATION
-    if refusal == 0 and voters.directory_of(world, request.voter) == 0:
+    if refusal == 0 and not voter_set.is_voter(voter.voter_set, request.voter, request.directory):
         refusal = codes.IS_NO_VOTER
     if refusal == 0 and voter.kraft_version == 0:
         voter.told_voters = voter_set.with_voter(

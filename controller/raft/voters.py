@@ -14,7 +14,14 @@ LeaderState.resetAddVoterHandlerState@4.1.0.
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft.measured import respond_when_written
-from tidegauge.controller.raft.state import Raft, VoterSetAt, name_of_voter, this_voter, voter_of
+from tidegauge.controller.raft.state import (
+    Raft,
+    VoterSetAt,
+    name_of_voter,
+    these_rules,
+    this_voter,
+    voter_of,
+)
 from tidegauge.replication import voter_set
 from tidegauge.simulation.events import items_of, new_item, take_first
 from tidegauge.simulation.kernel import NONE
@@ -36,6 +43,25 @@ def is_voter(world: Raft) -> bool:
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
     return voter_set.is_voter(voter.voter_set, own, voter.directory)
+
+
+@inner_rule
+def may_stand(world: Raft) -> bool:
+    """Whether it may stand for election: as a voter.
+
+    Source: QuorumState.transitionToCandidate@4.1.0.
+    """
+    return is_voter(world) or these_rules(world).observer_stands
+
+
+@inner_rule
+def counted_voters(world: Raft) -> int:
+    """The voters whose majority elects and commits: the newest of its log, committed or not."""
+    voter = this_voter(world)
+    if these_rules(world).uncommitted_voters_count:
+        return voter.voter_set
+    own = voter_of(world, world.context[0].handling)
+    return newest_voters(world, own, voter.high_watermark).voters
 
 
 @inner_rule
@@ -102,6 +128,8 @@ def forget_voters_from(world: Raft, offset: int) -> None:
 
     Source: VoterSetHistory.truncateNewEntries@4.1.0.
     """
+    if not these_rules(world).truncated_voters_taken_back:
+        return
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
     before = voter.voter_set_count

@@ -1,20 +1,22 @@
 """Batches of runs: each restored, given a schedule, run, and judged, in one call."""
 
 from tidegauge.actors.idle_fetches.pairs import settle_idle
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.doors import World
 from tidegauge.engine.event_loop import BUDGET, HORIZON, close_process, needs_room, run_until
 from tidegauge.engine.exchange.atomic_words import cycle_count
 from tidegauge.engine.exchange.state import Exchange
-from tidegauge.engine.fuzzing.coverage import state_of_partition
+from tidegauge.engine.fuzzing.coverage import state_of_partition, state_of_quorum
 from tidegauge.engine.fuzzing.drawing import Drawn, draw_schedule
 from tidegauge.engine.fuzzing.kept_states import KeptStates, restore_state
 from tidegauge.engine.fuzzing.schedules import PRESENT, copy_schedule, enter_schedule, faults_of
 from tidegauge.engine.group_states import (
+    ObservedController,
     ObservedPartition,
     ObservedReplica,
     look_at_committed,
+    look_at_controllers,
     look_at_partitions,
     look_at_replicas,
 )
@@ -22,12 +24,14 @@ from tidegauge.engine.liveness import UnrecoveredPart, find_problems
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.codes import REASON_END
+from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters
 from tidegauge.simulation.trace_rows.replica_rows import Truncated
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.breaches import IS_JUDGED, comes_before
 from tidegauge.traces.checks.figures import Figures
-from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories
 from tidegauge.traces.judging.judgement import judge, judge_end
+from tidegauge.traces.quorum_checks.voter_sets import what_stops_quorum
 
 #: The kept state in which runs begin.
 BEGINNING = code(0)
@@ -50,10 +54,12 @@ class Batch(Record):
     runs: i64
     counted: i64
     overflows: i64
-    #: A run counts with at least so many records acknowledged, leaders elected, logs truncated.
+    #: A run counts with at least so many records acknowledged, leaders elected, logs truncated,
+    #: sets of voters committed.
     least_acknowledged: i64
     least_elections: i64
     least_truncations: i64
+    least_voter_changes: i64
     #: Records that were acknowledged, and leaders elected, before the runs begin.
     acknowledged_before: i64
     elections_before: i64
@@ -88,7 +94,7 @@ class Found(Record):
 
 
 class PartitionSeen(Record):
-    """The abstract state in which a partition was seen last, in the present run."""
+    """The abstract state in which a partition or a quorum was seen last, in the present run."""
 
     state: i64
 
@@ -105,11 +111,14 @@ class Fuzzing(Drawn, part=2):
     batch: Records[Batch]
     found: Records[Found]
     partition_states: Records[PartitionSeen]
+    #: One if the voters of the quorum change, else none.
+    quorum_states: Records[PartitionSeen]
     #: Rows of the present run that are judged, in the total order.
     judged: Records[RowSlot]
     #: The cluster at the end of the present run, and the first problem of it.
     replicas: Records[ObservedReplica]
     observed: Records[ObservedPartition]
+    controllers_seen: Records[ObservedController]
     problems: Records[UnrecoveredPart]
     #: By kind: rows that were written, messages and timers that were handled; by choice: faults
     #: that were drawn.
@@ -197,6 +206,8 @@ def _handle_all(world: World, exchange: Exchange, fuzzing: Fuzzing) -> bool:
     context.horizon_us = fuzzing.batch[0].end_us
     for partition in range(len(fuzzing.partition_states)):
         fuzzing.partition_states[partition].state = NONE
+    for quorum in range(len(fuzzing.quorum_states)):
+        fuzzing.quorum_states[quorum].state = NONE
     written = context.row_count
     for _ in range(_MOST_EVENTS):
         why = run_until(world, exchange, 1)
@@ -212,19 +223,26 @@ def _handle_all(world: World, exchange: Exchange, fuzzing: Fuzzing) -> bool:
 
 @inner_rule
 def _look(world: World, fuzzing: Fuzzing) -> None:
-    """Note the abstract states of all partitions that have changed."""
-    batch, schedule = fuzzing.batch[0], fuzzing.schedules[PRESENT]
+    """Note the abstract states of all partitions that have changed, and that of the quorum."""
     for partition in range(len(fuzzing.partition_states)):
         state = state_of_partition(world, partition)
-        seen = fuzzing.partition_states[partition]
-        if state == seen.state:
-            continue
-        seen.state = state
-        fuzzing.seen[state].count += 1
-        if fuzzing.seen[state].count == 1:
-            batch.states += 1
-            schedule.reached_us = world.context[0].time_us
-            schedule.state = state
+        _note_state(world, fuzzing, fuzzing.partition_states[partition], state)
+    for quorum in range(len(fuzzing.quorum_states)):
+        _note_state(world, fuzzing, fuzzing.quorum_states[quorum], state_of_quorum(world))
+
+
+@inner_rule
+def _note_state(world: World, fuzzing: Fuzzing, seen: PartitionSeen, state: int) -> None:
+    """Note a state if it is another one than before."""
+    if state == seen.state:
+        return
+    seen.state = state
+    fuzzing.seen[state].count += 1
+    if fuzzing.seen[state].count == 1:
+        fuzzing.batch[0].states += 1
+        schedule = fuzzing.schedules[PRESENT]
+        schedule.reached_us = world.context[0].time_us
+        schedule.state = state
 
 
 @inner_rule
@@ -233,9 +251,13 @@ def _has_recovered(world: World, fuzzing: Fuzzing) -> bool:
     look_at_replicas(world, fuzzing.replicas)
     if is_kraft(world):
         look_at_committed(world, fuzzing.observed)
+        look_at_controllers(world, fuzzing.controllers_seen)
     else:
         look_at_partitions(world, fuzzing.observed)
-    return find_problems(world, fuzzing.observed, fuzzing.replicas, fuzzing.problems) == 0
+    found = find_problems(
+        world, fuzzing.replicas, fuzzing.observed, fuzzing.controllers_seen, fuzzing.problems
+    )
+    return found == 0
 
 
 @inner_rule
@@ -296,13 +318,18 @@ def _count_run(history: Histories, figures: Figures, fuzzing: Fuzzing, rows: int
         promised = history.acknowledged[number]
         acknowledged += promised.end_offset - promised.first_offset
     truncations = 0
+    voter_changes = 0
     for place in range(rows):
-        truncations += fuzzing.judged[place].kind == Truncated.KIND
+        row = fuzzing.judged[place]
+        truncations += row.kind == Truncated.KIND
+        if row.kind == QuorumVoters.KIND:
+            voter_changes += view_as(row, QuorumVoters).voters_committed
     elections = figures.count[0].leader_elections
     batch.counted += (
         acknowledged - batch.acknowledged_before >= batch.least_acknowledged
         and elections - batch.elections_before >= batch.least_elections
         and truncations >= batch.least_truncations
+        and voter_changes >= batch.least_voter_changes
     )
 
 
@@ -321,7 +348,7 @@ def _note_finding(history: Histories, fuzzing: Fuzzing, is_well: bool) -> None:
             first == NONE or comes_before(finding.first, history.findings[first].first)
         ):
             first = check
-    if first == NONE and is_well:
+    if first == NONE and (is_well or what_stops_quorum(history) != NOTHING_PERMITS):
         return
     found = fuzzing.found[batch.findings]
     found.run = fuzzing.schedules[PRESENT].run

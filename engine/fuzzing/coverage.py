@@ -1,4 +1,4 @@
-"""Coverage: the abstract states in which a partition is seen.
+"""Coverage: the abstract states in which a partition is seen, or a quorum whose voters change.
 
 A state abstracts from offsets, epochs and times: of each replica the role that its broker plays,
 whether its broker runs, is in the ISR and among the eligible leaders of the control plane's state;
@@ -6,15 +6,20 @@ how its leader epoch compares with that of the control plane; of a leader the ch
 is in flight; and how its log compares with that of
 the longest replica: its end, its last epoch, its high watermark.
 
+Of a quorum: of each controller its state, whether it is a voter by its log, whether its newest
+voters are committed and those of the longest log, and how its epoch and its log compare.
+
 Source: the variables of the public TLA+ specifications of Kafka's replication (replicaState,
 quorumState, replicaLog).
 """
 
 from tidegauge.actors.state.brokers import runs_of
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.voters import newest_voters
 from tidegauge.controller.zookeeper.held_states import has_state, isr_of, leader_epoch_of
 from tidegauge.engine.doors import World
 from tidegauge.replication.replica_list import EMPTY, contains, size
+from tidegauge.replication.voter_set import directory_of, is_voter
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.topology import is_kraft
@@ -105,3 +110,49 @@ def _log(world: World, row: int, longest: int) -> int:
     number = 2 * ends + same_epoch
     number = 2 * number + (replica.high_watermark < replica.log_end_offset)
     return 2 * number + (replica.high_watermark > other.log_end_offset)
+
+
+@inner_rule
+def state_of_quorum(world: World) -> int:
+    """The number of a quorum's abstract state."""
+    longest = 0
+    epoch = NONE
+    for number in range(len(world.voters)):
+        epoch = max(epoch, world.voters[number].epoch)
+        if _ends_later(world, number, longest):
+            longest = number
+    newest = world.voters[longest]
+    total = 0
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        seen = 2 * voter.state + voter.runs
+        seen = mix(seen, 2 * is_voter(voter.voter_set, number, voter.directory))
+        voters_offset = newest_voters(world, number, voter.log_end_offset).offset
+        is_committed = voters_offset < voter.high_watermark
+        seen = mix(seen, 2 * (voter.voter_set == newest.voter_set) + is_committed)
+        seen = mix(seen, max(-_FAR, voter.epoch - epoch))
+        seen = mix(seen, directory_of(newest.voter_set, number) != 0)
+        ends = 1 - _ends_later(world, longest, number)
+        # A sum: no rule tells controllers apart by their numbers.
+        total += mix(seen, 2 * ends + (voter.leader == number)) & _MASK
+    return mix(_QUORUM, total) & _MASK
+
+
+#: Tells states of quorums from those of partitions.
+_QUORUM = code(1)
+
+
+@inner_rule
+def _ends_later(world: World, one: int, other: int) -> bool:
+    """Whether a metadata log is ahead of another one, as voters compare them."""
+    mine, yours = _last_metadata_epoch(world, one), _last_metadata_epoch(world, other)
+    if mine != yours:
+        return mine > yours
+    return world.voters[one].drained_offset > world.voters[other].drained_offset
+
+
+@inner_rule
+def _last_metadata_epoch(world: World, number: int) -> int:
+    count = world.voters[number].epoch_count
+    room = len(world.epoch_starts) // len(world.voters)
+    return world.epoch_starts[number * room + count - 1].epoch if count > 0 else NONE

@@ -43,6 +43,7 @@ from tidegauge.engine.layout.by_name import new_tables
 from tidegauge.engine.layout.check_tables import enlarge
 from tidegauge.engine.layout.cluster_tables import new_kernel
 from tidegauge.engine.layout.controller_tables import add_context
+from tidegauge.engine.layout.quorum_tables import double_raft
 from tidegauge.engine.layout.step_tables import new_steps
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.replication.records import EpochEntry
@@ -69,6 +70,8 @@ _RUNS = 8192
 #: Room for sessions, and for leader epochs of one replica.
 _SESSIONS = 512
 _EPOCHS = 64
+#: The room of a quorum's voters is doubled so often.
+_QUORUM_DOUBLINGS = 3
 _STATE_COLUMNS = ROW_KINDS[PartitionState.KIND].columns
 #: Room for the rows of one run.
 _ROWS = 16384
@@ -416,6 +419,7 @@ class FuzzedCluster:
         batch.least_acknowledged = profile.gates.get("acknowledged", 0)
         batch.least_elections = profile.gates.get("elections", 0)
         batch.least_truncations = profile.gates.get("truncations", 0)
+        batch.least_voter_changes = profile.gates.get("voter_changes", 0)
         used = int(stream.history.facts[0].acknowledged)
         acknowledged = stream.history.acknowledged[:used]
         batch.acknowledged_before = sum(
@@ -435,6 +439,8 @@ def _make_ample(plan: ClusterPlan, world: World) -> None:
     world.epochs_read = new_records(EpochEntry, _EPOCHS)
     used = int(world.pools[0].epoch_entries)
     world.epoch_entries = grown(world.epoch_entries, used + 4 * _EPOCHS * len(world.slots))
+    for _ in range(_QUORUM_DOUBLINGS):
+        double_raft(world)
 
 
 def _new_fuzzing(
@@ -457,9 +463,11 @@ def _new_fuzzing(
         batch=1,
         found=_FOUND,
         partition_states=len(plan.partitions),
+        quorum_states=1 if plan.scenario.voters_may_change() else 0,
         judged=rows,
         replicas=plan.partitions.slot_count,
         observed=len(plan.partitions),
+        controllers_seen=len(plan.controllers),
         problems=1,
         rows_written=max(ROW_KINDS) + 1,
         kinds_handled=int(KINDS),

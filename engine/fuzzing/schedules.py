@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tidegauge.clients.client_state import Clients, Step
-from tidegauge.clients.step_requests import AT
+from tidegauge.clients.step_conditions import AT
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
+from tidegauge.controller.kraft.controller_processes import DISK_LOSS
 from tidegauge.engine.planned_events import plan_fault
 from tidegauge.simulation.kernel import NONE, Fault, FaultRole, Kernel, Pin
 from tidegauge.simulation.messages.timers import FaultBegin, FaultEnd
@@ -224,6 +225,7 @@ def _enter_fault(
     count = world.context[0].process_count
     world.faults[number] = tables.fault_choices[planned.choice]
     history.faults[number].is_over_at_once = world.faults[number].is_over_at_once
+    history.faults[number].takes_disks = world.faults[number].kind == DISK_LOSS
     for process in range(count):
         side = tables.hit_processes[planned.choice * count + process].side
         if side == 0:

@@ -6,8 +6,11 @@ from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.engine.layout.by_name import new_tables, set_columns
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
+from tidegauge.replication.voter_set import ANY_DIRECTORY, NO_VOTERS, pack
 from tidegauge.scenario.cluster_directory import is_min_isr_capped
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.process_faults import DiskLossFault
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.checks import CHECKS, histories
 from tidegauge.traces.checks.figures import (
     Count,
@@ -46,6 +49,7 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         quorum_epochs=0,
         metadata_logs=len(plan.controllers) + 1 if plan.is_kraft else 0,
         metadata_runs=0,
+        controllers=len(plan.controllers) if plan.is_kraft else 0,
         faults=len(plan.faults),
         findings=len(CHECKS),
         breaches=len(CHECKS) * len(plan.partitions),
@@ -65,7 +69,12 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
             each.fenced_last_known_leader_elected for each in rules
         )
         history.facts[0].registers_in_isrs = not all(each.registration_clears_isr for each in rules)
+        history.quorum[0].has_pre_vote = any(each.pre_vote for each in rules)
+        _set_first_voters(plan, history)
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
+    column(history.faults, "takes_disks")[:] = [
+        isinstance(each, DiskLossFault) for each in plan.faults
+    ]
     set_columns(
         history.places,
         topic=planned.topic_numbers,
@@ -73,6 +82,18 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         slot_count=planned.slot_counts,
     )
     return history
+
+
+def _set_first_voters(plan: ClusterPlan, history: histories.Histories) -> None:
+    """The voters of the quorum as the run begins: all controllers, or the first voters."""
+    history.quorum[0].voters_may_change = plan.scenario.voters_may_change()
+    history.quorum[0].first_process = plan.process_ranges[QUORUM_CONTROLLER].start
+    first = plan.scenario.controllers.voters
+    numbers = range(len(plan.controllers))
+    voters = pack([(each, 1) for each in first] or [(each, ANY_DIRECTORY) for each in numbers])
+    history.quorum[0].committed_voters = voters
+    for number, controller in enumerate(history.controllers):
+        controller.voters = voters if not first or number in first else NO_VOTERS
 
 
 def new_figures(plan: ClusterPlan) -> Figures:

@@ -228,7 +228,7 @@ def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
         formatted = raft.voter_sets[number * _VOTER_SETS]
         if is_static or number in controllers.voters:
             formatted.voters = static if is_static else initial
-            formatted.kraft_version = 0 if is_static else 1
+        formatted.kraft_version = 0 if is_static else 1
         voter.voter_set = formatted.voters
         voter.kraft_version = formatted.kraft_version
         voter.voter_set_count = 1
@@ -252,18 +252,28 @@ def enlarge_raft(world: Raft) -> None:
     if count == 0:
         return
     epochs = max(int(voter.epoch_count) for voter in world.voters)
-    world.epoch_starts = _enlarged(world.epoch_starts, count, epochs)
+    if 2 * epochs > len(world.epoch_starts) // count:
+        world.epoch_starts = _doubled(world.epoch_starts, count)
     voter_sets = max(int(voter.voter_set_count) for voter in world.voters)
-    world.voter_sets = _enlarged(world.voter_sets, count, voter_sets)
+    if 2 * voter_sets > len(world.voter_sets) // count:
+        world.voter_sets = _doubled(world.voter_sets, count)
     snapshots = max(int(voter.snapshot_count) for voter in world.voters)
-    world.snapshots = _enlarged(world.snapshots, count, snapshots)
+    if 2 * snapshots > len(world.snapshots) // count:
+        world.snapshots = _doubled(world.snapshots, count)
 
 
-def _enlarged(table: Records[R], voters: int, used: int) -> Records[R]:
-    """A table with twice the room for each voter, if more than half of that of one is used."""
+def double_raft(world: Raft) -> None:
+    """Double the room of each voter for epochs, voter sets and snapshots."""
+    count = len(world.voters)
+    if count > 0:
+        world.epoch_starts = _doubled(world.epoch_starts, count)
+        world.voter_sets = _doubled(world.voter_sets, count)
+        world.snapshots = _doubled(world.snapshots, count)
+
+
+def _doubled(table: Records[R], voters: int) -> Records[R]:
+    """A table with twice the room for each voter."""
     room = len(table) // voters
-    if 2 * used <= room:
-        return table
     larger = grown(table, 2 * len(table))
     for number in range(1, voters):
         for place in range(room):

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.clients import client_state, rolling_restarts, step_requests
+from tidegauge.clients import client_state, rolling_restarts, step_conditions
 from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.replication.replica_list import pack, unpack
@@ -121,10 +121,10 @@ class _Numbers(Numbers):
 def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: client_state.Step) -> None:
     first = len(numbers.members)
     if planned.at_us is not None:
-        step.start = step_requests.AT
+        step.start = step_conditions.AT
         step.time_us = planned.at_us
     elif planned.after_us is not None:
-        step.start = step_requests.AFTER
+        step.start = step_conditions.AFTER
         step.time_us = planned.after_us
     elif planned.when is not None:
         step.within_us = planned.within_us or 0
@@ -134,24 +134,24 @@ def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: client_state.St
 
 def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step) -> None:
     if when.isr is not None:
-        step.start = step_requests.WHEN_ISR
+        step.start = step_conditions.WHEN_ISR
         step.condition_partition = numbers.partition(when.isr.topic, when.isr.partition)
         numbers.brokers(when.isr.members)
     elif when.leader is not None:
         _plan_leader(numbers, when.leader, step)
     elif when.controller is not None:
-        step.start = step_requests.WHEN_CONTROLLER
+        step.start = step_conditions.WHEN_CONTROLLER
         step.condition_leader = numbers.broker(when.controller)
     elif when.quiescent is not None:
-        step.start = step_requests.WHEN_QUIESCENT
+        step.start = step_conditions.WHEN_QUIESCENT
     elif when.reassigned is not None:
-        step.start = step_requests.WHEN_REASSIGNED
+        step.start = step_conditions.WHEN_REASSIGNED
     elif when.answered is not None:
-        step.start = step_requests.WHEN_ANSWERED
+        step.start = step_conditions.WHEN_ANSWERED
     elif when.rolled is not None:
-        step.start = step_requests.WHEN_ROLLED
+        step.start = step_conditions.WHEN_ROLLED
         step.condition_fault = numbers.fault(when.rolled)
-    elif when.observes is not None or when.voters is not None:
+    elif any(each is not None for each in (when.observes, when.voters, when.leads)):
         _plan_quorum(when, step)
     else:
         _plan_registered(numbers, when, step)
@@ -159,29 +159,30 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step)
 
 def _plan_quorum(when: Condition, step: client_state.Step) -> None:
     if when.observes is not None:
-        step.start = step_requests.WHEN_OBSERVES
+        step.start = step_conditions.WHEN_OBSERVES
         step.condition_observer = when.observes
     else:
-        step.start = step_requests.WHEN_VOTERS
-        step.condition_voters = sum(1 << number for number in when.voters or ())
+        is_about_voters = when.voters is not None
+        step.start = step_conditions.WHEN_VOTERS if is_about_voters else step_conditions.WHEN_LEADS
+        step.condition_controllers = sum(1 << each for each in when.voters or when.leads or ())
 
 
 def _plan_registered(numbers: _Numbers, when: Condition, step: client_state.Step) -> None:
     if when.unregistered is not None:
-        step.start = step_requests.WHEN_UNREGISTERED
+        step.start = step_conditions.WHEN_UNREGISTERED
         numbers.brokers(when.unregistered)
     else:
-        step.start = step_requests.WHEN_REGISTERED
+        step.start = step_conditions.WHEN_REGISTERED
         numbers.brokers(when.registered or ())
 
 
 def _plan_leader(numbers: _Numbers, leader: LeaderIs, step: client_state.Step) -> None:
     step.condition_partition = numbers.partition(leader.topic, leader.partition)
     if leader.leader is not None:
-        step.start = step_requests.WHEN_LEADER
+        step.start = step_conditions.WHEN_LEADER
         step.condition_leader = numbers.broker(leader.leader)
     elif leader.former is not None:
-        step.start = step_requests.WHEN_LEADER_IS_NOT
+        step.start = step_conditions.WHEN_LEADER_IS_NOT
         step.condition_leader = numbers.broker(leader.former)
 
 

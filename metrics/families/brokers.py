@@ -328,6 +328,13 @@ BROKERS = (
             "Virtual milliseconds since that record was written.",
             attribute="last-applied-record-lag-ms",
         ),
+        ignored_static_voters=gauge(
+            _METADATA,
+            "1 if this broker has controller.quorum.voters, and the voters are those of the "
+            "metadata log, else 0; from 4.1 on.",
+            attribute="ignored-static-voters",
+            since="4.1.0",
+        ),
     ),
     *families_of(
         Scope.REPLICA,

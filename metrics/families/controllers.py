@@ -12,6 +12,8 @@ to 60 s (``simulation/sampled_stats.py``); a mean or maximum of nothing is NaN.
 from functools import partial
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tidegauge.compiled.records import flag, i64
 from tidegauge.metrics.families import family
 from tidegauge.metrics.families.requests import histogram
@@ -112,8 +114,14 @@ class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROL
     known_elr_elections: i64
 
 
-def _raft(attribute: str, meaning: str) -> Any:
-    return family.gauge(_RAFT, meaning, attribute=attribute)
+def _raft(attribute: str, meaning: str, **more: Any) -> Any:
+    return family.gauge(_RAFT, meaning, attribute=attribute, **more)
+
+
+def _leads(of: family.Columns) -> NDArray[Any]:
+    """Where there are the metrics of a leader. Source: KafkaRaftMetrics.addLeaderMetrics@4.1.0."""
+    leads: NDArray[Any] = of["leads"]
+    return leads
 
 
 def _channel(attribute: str, meaning: str) -> Any:
@@ -138,7 +146,7 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     """
 
     exists: flag
-    is_voter: flag
+    is_controller: flag
     #: The finalized levels of features, as this node knows them.
     metadata_level: i64
     elr_level: i64
@@ -154,6 +162,28 @@ class RaftGauges(family.Gauges, scope=family.Scope.RAFT):
     log_end_epoch: i64 = _raft(
         "log-end-epoch", "Epoch of the last record in this node's metadata log."
     )
+    # KAFKA-16524
+    voters: i64 = _raft(
+        "number-of-voters",
+        "Voters of the quorum by this node's metadata log, committed or not; for a broker, by the "
+        "controllers' longest one; from 4.1 on.",
+        since="4.1.0",
+    )
+    observers: i64 = _raft(
+        "number-of-observers",
+        "Brokers that follow this leader, and controllers that are no voters and have fetched from "
+        "it within 5 minutes; from 4.1 on.",
+        since="4.1.0",
+        where=_leads,
+    )
+    uncommitted_voter_change: flag = _raft(
+        "uncommitted-voter-change",
+        "1 while this leader adds, removes or updates a voter, else 0; from 4.1 on.",
+        since="4.1.0",
+        where=_leads,
+    )
+    #: The kraft.version in its log: with 1 voters may change.
+    kraft_version: i64
 
     # For the last minute: the number of them, and the time that they cover.
     fetched_records: i64
@@ -222,6 +252,12 @@ CONTROLLERS = (
             "processing_",
             "events",
             "that this controller's thread takes for events; their commit is not in it",
+        ),
+        ignored_static_voters=family.gauge(
+            f"{_CONTROLLER}IgnoredStaticVoters",
+            "1 if this controller has controller.quorum.voters, and the voters are those of the "
+            "metadata log, else 0; from 4.1 on.",
+            since="4.1.0",
         ),
         applied_ms=family.gauge(
             f"{_CONTROLLER}LastAppliedRecordTimestamp",

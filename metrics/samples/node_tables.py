@@ -104,6 +104,7 @@ def brokers_of_quorum(sources: Sources) -> Table:
         **table.columns,
         "applied_ms": applied_us // 1000,
         "applied_lag_ms": (sources.snapshot.time_us - applied_us) // 1000,
+        "ignored_static_voters": _ignores_static_voters(sources)[: len(brokers_us)][rows],
     }
     is_reader = sources.snapshot.brokers["applied_offset"][rows] >= 0
     there = table.there & is_reader & sources.layout.plan.is_kraft
@@ -293,6 +294,7 @@ def quorum_controllers(sources: Sources) -> Table:
     applied_us = np.where(records["last_applied_offset"] > 0, applied_us, np.nan)
     lag_us = (sources.snapshot.time_us - applied_us) * ~records["active_controller"]
     columns |= {"applied_ms": applied_us // 1000, "applied_lag_ms": lag_us // 1000}
+    columns["ignored_static_voters"] = _ignores_static_voters(sources)[-len(targets) :]
     times = sources.snapshot.controller_event_times
     for number, part in enumerate(("queue", "processing")):
         columns |= {f"{part}_{field}": times[field][number::2] for field in QUANTILES}
@@ -307,6 +309,7 @@ def _is_the_newest(records: NDArray[np.void]) -> Flags:
     return newest
 
 
+_LEADER = STATE_TEXTS.index("leader")
 _STATE_LABELS = texts_of(label_text({"current_state": text}) for text in STATE_TEXTS)
 
 
@@ -324,6 +327,9 @@ def raft(sources: Sources) -> Table:
         "vote_id": ids[records["vote"]],
         "fetch_rate": _ratio(records["fetched_records"], records["fetched_for_us"] / 1e6),
         "append_rate": _ratio(records["appended_records"], records["appended_for_us"] / 1e6),
+        "leads": records["state"] == _LEADER,
+        "voters": _by_longest_log(records, "voters"),
+        "observers": records["observers"] + _brokers_that_follow(records, len(plan.brokers)),
     }
     for work in ("writing", "handling", "loading"):
         ratios = sources.context.idle_ratios.get(work)
@@ -335,6 +341,35 @@ def raft(sources: Sources) -> Table:
     there = records["exists"] & answers[: len(targets)]
     labels = texts_of([""] * len(targets))
     return Table(targets, there, columns, labels.__getitem__)
+
+
+def _by_longest_log(records: NDArray[np.void], name: str) -> NDArray[Any]:
+    """What the log of each node says of voters: brokers read those of controllers."""
+    if len(records) == 0:
+        return records[name]
+    ends = np.where(records["is_controller"], records["log_end_offset"], -1)
+    return np.where(records["is_controller"], records[name], records[name][ends.argmax()])
+
+
+def _brokers_that_follow(records: NDArray[np.void], brokers: int) -> Numbers:
+    """By node: the number of brokers that know it as the leader; these are the first nodes."""
+    found = np.zeros(len(records), np.int64)
+    of_brokers = records[:brokers]
+    leaders = of_brokers["leader"][of_brokers["exists"] & (of_brokers["leader"] >= 0)]
+    np.add.at(found, brokers + leaders, 1)
+    return found
+
+
+def _ignores_static_voters(sources: Sources) -> Flags:
+    """By node: it has controller.quorum.voters, and reads others from the metadata log.
+
+    Source: KRaftControlRecordStateMachine.handleBatch@4.1.0 (KAFKA-16524).
+    """
+    plan = sources.layout.plan
+    if not plan.is_kraft or plan.scenario.controllers.voters:
+        return np.zeros(len(plan.brokers) + len(plan.controllers), np.bool_)
+    ignores: Flags = _by_longest_log(sources.snapshot.raft, "kraft_version") > 0
+    return ignores
 
 
 def _ratio(numbers: NDArray[Any], by: NDArray[Any]) -> NDArray[np.float64]:

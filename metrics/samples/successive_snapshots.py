@@ -74,7 +74,7 @@ class IdleRatios:
         for work, column in _WORK.items():
             earlier_us = 0 if before is None else np.where(goes_on, before.raft[column], 0)
             ratio = (1 - (nodes[column] - earlier_us) / interval_us).clip(0, 1)
-            has_thread = nodes["is_voter"] | (work == "loading")
+            has_thread = nodes["is_controller"] | (work == "loading")
             ratios[work] = np.where(has_thread, ratio, np.nan)
         return ratios
 

@@ -11,6 +11,7 @@ from tidegauge.metrics.families.all_families import ClusterGauges, PartitionGaug
 from tidegauge.metrics.families.brokers import BrokerGauges
 from tidegauge.metrics.families.controllers import QuorumControllerGauges, RaftGauges
 from tidegauge.metrics.families.requests import HistogramGauges, read_histogram
+from tidegauge.replication import voter_set
 from tidegauge.replication.replica_list import first, size
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
@@ -38,6 +39,9 @@ _FOLLOWER = code(5)
 _OBSERVER = code(6)
 _UNATTACHED_VOTED = code(7)
 _VOTED = code(8)
+
+#: LeaderState.OBSERVER_SESSION_TIMEOUT_MS@4.1.0
+_OBSERVER_SESSION_US = code(300_000_000)
 
 
 @rule
@@ -152,7 +156,7 @@ def _count_partitions(world: Quorum, gauge: QuorumControllerGauges) -> None:
 
 @rule
 def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> None:
-    """Enter the voters of a quorum that are hosted here and take part in it.
+    """Enter the controllers of a quorum that are hosted here and take part in it.
 
     Source: KafkaRaftMetrics@4.1.0.
     """
@@ -165,9 +169,13 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         stats = world.voter_stats[number]
         gauge = gauges[brokers + number]
         gauge.exists = True
-        gauge.is_voter = True
+        gauge.is_controller = True
         _read_features(world, brokers + number, gauge)
-        gauge.state = _state_of(voter)
+        gauge.state = _state_of(voter, number)
+        gauge.voters = voter_set.voter_count(voter.voter_set)
+        gauge.observers = _observing_controllers(world, number, time_us)
+        gauge.uncommitted_voter_change = voter.change != 0
+        gauge.kraft_version = voter.kraft_version
         gauge.leader = voter.leader
         gauge.vote = _vote_of(voter, number)
         gauge.epoch = voter.epoch
@@ -201,13 +209,28 @@ def _read_features(world: Topology, node: int, gauge: RaftGauges) -> None:
 
 
 @inner_rule
-def _state_of(voter: Voter) -> int:
+def _observing_controllers(world: Quorum, leader: int, time_us: int) -> int:
+    """The controllers that are no voters and fetch from this leader.
+
+    Source: LeaderState.observerStates, clearInactiveObservers@4.1.0.
+    """
+    observing = 0
+    for number in range(len(world.voters)):
+        fetched_us = world.observer_progress[leader * len(world.voters) + number].fetched_us
+        is_there = fetched_us != NONE and time_us - fetched_us < _OBSERVER_SESSION_US
+        observing += 1 if is_there else 0
+    return observing
+
+
+@inner_rule
+def _state_of(voter: Voter, number: int) -> int:
     if voter.state == codes.LEADER:
         return _LEADER
     if voter.state == codes.CANDIDATE:
         return _CANDIDATE
     if voter.state == codes.FOLLOWER:
-        return _FOLLOWER
+        is_voter = voter_set.is_voter(voter.voter_set, number, voter.directory)
+        return _FOLLOWER if is_voter else _OBSERVER
     if voter.state == codes.PROSPECTIVE:
         return _PROSPECTIVE if voter.voted_for == NONE else _PROSPECTIVE_VOTED
     if voter.state == codes.UNATTACHED and voter.voted_for != NONE:

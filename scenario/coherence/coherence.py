@@ -258,8 +258,9 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
         yield from references.broker_is_there((*path, "controller"), condition.controller, scenario)
     if condition.observes is not None:
         yield from references.controller_is_there((*path, "observes"), condition.observes, scenario)
-    for place, number in enumerate(condition.voters or ()):
-        yield from references.controller_is_there((*path, "voters", place), number, scenario)
+    for field in ("voters", "leads"):
+        for place, number in enumerate(getattr(condition, field) or ()):
+            yield from references.controller_is_there((*path, field, place), number, scenario)
     if condition.isr is not None:
         named = [("is", broker) for broker in condition.isr.members]
         yield from references.replicas_are_there((*path, "isr"), condition.isr, named, scenario)

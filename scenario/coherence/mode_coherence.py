@@ -160,7 +160,10 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
     if scenario.has_kraft:
         yield from _settings_and_steps_with_kraft(scenario)
     else:
-        yield from _checks_and_conditions_with_zookeeper(scenario)
+        yield from _conditions_with_zookeeper(scenario)
+    for check in CHECKS.values():
+        if check.name in scenario.checks and not scenario.is_judged_by(check):
+            yield Problem(("checks", check.name), _why_not_judged(scenario))
     for place, fault in enumerate(scenario.faults):
         yield from _problems_of_fault(("faults", place), fault, scenario)
     for place, rate in enumerate(scenario.fault_rates):
@@ -177,12 +180,9 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("steps", place, "when", "controller"), message)
 
 
-def _checks_and_conditions_with_zookeeper(scenario: Scenario) -> Iterator[Problem]:
-    for check in CHECKS.values():
-        if check.only_with_kraft and check.name in scenario.checks:
-            yield Problem(("checks", check.name), _no_meaning(scenario))
+def _conditions_with_zookeeper(scenario: Scenario) -> Iterator[Problem]:
     for place, step in enumerate(scenario.steps):
-        for field in ("observes", "voters"):
+        for field in ("observes", "voters", "leads"):
             if step.when is not None and getattr(step.when, field) is not None:
                 yield Problem(("steps", place, "when", field), _no_meaning(scenario))
 
@@ -237,6 +237,12 @@ def _problems_of_selectors(
     for place, selector in enumerate(selectors):
         if selector.kind in others:
             yield Problem((*path, place), f"{selector} {_no_meaning(scenario, instead)}")
+
+
+def _why_not_judged(scenario: Scenario) -> str:
+    if scenario.has_kraft:
+        return "has no meaning while the voters do not change: it needs controllers.voters"
+    return _no_meaning(scenario)
 
 
 def _no_meaning(scenario: Scenario, instead: str = "") -> str:

@@ -61,7 +61,7 @@ from tidegauge.scenario.model.topic_steps import (
 )
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.traces.checks import CHECK_NAMES
+from tidegauge.traces.checks import CHECK_NAMES, Check
 from tidegauge.traces.directory import created_later
 
 #: Instead of names: every alert that must not fire.
@@ -305,6 +305,10 @@ class Scenario(Deployment):
         return first if is_alone and others_are_later and not existed else None
 
     # The topics.
+
+    def is_judged_by(self, check: Check) -> bool:
+        """Whether a check is about clusters as this one."""
+        return check.is_about(has_kraft=self.has_kraft, voters_may_change=self.voters_may_change())
 
     def topics_to_come(self) -> set[str]:
         """The topics that do not exist from the start: the first step about them creates them."""

@@ -82,6 +82,7 @@ class Condition(parts.Part):
         "{rolled: roll}",
         "{observes: 3}",
         "{voters: [0, 1, 3]}",
+        "{leads: [0, 2]}",
     )
 
     isr: IsrIs | None = Field(default=None, description="The ISR of a partition is as given.")
@@ -132,12 +133,18 @@ class Condition(parts.Part):
         "one has committed that.",
     )
 
+    leads: parts.ControllerNumbers | None = Field(
+        default=None,
+        description="One of these controllers of a KRaft quorum, by their numbers, is the active "
+        "one.",
+    )
+
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError(
                 "must be one condition: isr, leader, registered, unregistered, controller, "
-                "answered, reassigned, quiescent, rolled, observes or voters"
+                "answered, reassigned, quiescent, rolled, observes, voters or leads"
             )
         return self
 

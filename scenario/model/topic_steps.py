@@ -12,6 +12,7 @@ from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.references import (
     broker_is_there,
+    controller_is_there,
     partition_is_there,
     partition_number_is_there,
     topic_is_there,
@@ -105,6 +106,10 @@ class ConfigureStep(StepOfAnyKind):
     examples = (
         "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}}",
         (
+            "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}, to: 0, "
+            "timeout: 6s}"
+        ),
+        (
             "{do: configure, at: 1m, brokers: [1, 2], "
             "settings: {leader.replication.throttled.rate: 1000000}}"
         ),
@@ -121,6 +126,18 @@ class ConfigureStep(StepOfAnyKind):
     )
     settings: BrokerSettings = Field(
         description="Settings to change; all others keep their values."
+    )
+    to: Annotated[int | None, parts.Unit("controller number")] = Field(
+        default=None,
+        ge=0,
+        description="Number of the controller of a KRaft quorum that gets the request, once, and "
+        "whose response counts, if it is NOT_CONTROLLER. Default: the active one, which is looked "
+        "for.",
+    )
+    timeout_us: parts.PositiveDuration = Field(
+        default=30_000_000,
+        alias="timeout",
+        description="Timeout of the request to a controller of a KRaft quorum.",
     )
 
     @field_validator("settings")
@@ -141,7 +158,11 @@ class ConfigureStep(StepOfAnyKind):
         return "configure" if self.brokers is None else "configure_brokers"
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
-        """A topic or brokers that do not exist; settings that cannot change."""
+        """A topic, brokers or a controller that do not exist; settings that cannot change."""
+        if self.to is not None and not scenario.has_kraft:
+            yield Problem((*path, "to"), "needs mode: kraft")
+        elif self.to is not None:
+            yield from controller_is_there((*path, "to"), self.to, scenario)
         if self.topic is not None:
             yield from topic_is_there((*path, "topic"), self.topic, scenario)
             yield from problems_of_topic_settings(
@@ -166,6 +187,9 @@ class ConfigureStep(StepOfAnyKind):
         record.leader_rate, record.follower_rate = rates
         brokers = numbers.brokers(self.brokers or ())
         record.first_broker, record.broker_count = brokers.start, len(brokers)
+        record.timeout_us = self.timeout_us
+        if self.to is not None:
+            record.to = self.to
         record.cordoned_log_dirs = -1
         if CORDONED_LOG_DIRS in self.settings:
             record.cordoned_log_dirs = cordoned_log_dirs(self.settings[CORDONED_LOG_DIRS])

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
-from tidegauge.runs.quorum import described_quorum, metadata_records
+from tidegauge.runs.metadata_records import metadata_records
+from tidegauge.runs.quorum import described_quorum
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, BROKER_FENCED

@@ -48,6 +48,9 @@ KRAFT = Recorded(KRAFT_MODE, [GOLDEN_KRAFT, GOLDEN_KRAFT_44], 110_000, 0.7)
 SAMPLE_44 = {
     "b1_leader_kill",
     "e13_unclean_by_request_elr_dead",
+    "q03_remove_active",  # a leader that is no voter any more resigns (KIP-853)
+    "q06_lost_disk_by_hand",  # a voter with a new directory
+    "q15_static_to_dynamic",  # kraft.version is raised
     "s4_reassign_unmoved_dead",  # a reassignment waits for what it adds (KAFKA-19975)
     "x4_cordon_all",  # cordoned log directories (KIP-1066)
     "y3_isr_order_of_ids",  # an ISR in the order of a hash table

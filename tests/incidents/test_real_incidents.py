@@ -26,7 +26,7 @@ from tidegauge.simulation.quantities import parse_duration
 #: A signal, and the fault that is proposed for it.
 KINDS = {"SIGKILL": "crash", "SIGTERM": "restart", "SIGSTOP": "pause"}
 #: The most that a proposed begin may be off: by a lost connection, a controlled shutdown, a lag.
-OFF_S = {"crash": 0.2, "restart": 1.0, "pause": 1.0}
+OFF_S = {"crash": 0.2, "disk_loss": 0.2, "restart": 1.0, "pause": 1.0}
 #: Recordings whose logs date a death less well.
 OFF_S_IN = {
     # A busy machine: all peers lost their connections 0.28 s after the signal.
@@ -34,8 +34,8 @@ OFF_S_IN = {
     # No broker fetched from the dead follower: only the end of its session is logged.
     "kraft-4.4.0-s4_reassign_unmoved_dead": 0.5,
 }
-#: Faults that are not proposed: of controllers, only the loss of an active one is.
-NOT_PROPOSED = {"kraft-4.4.0-q07_lost_disk_auto_join": [("crash", 11)]}
+#: Recordings in which the directory of a killed node was emptied before it started again.
+WIPED = {"kraft-4.4.0-q07_lost_disk_auto_join": 11}
 
 #: All but one, in which a broker is slow for other reasons than faults.
 NAMES = [name for name in RECORDED if "slow_broker" not in name]
@@ -82,7 +82,8 @@ def played(name: str) -> list[tuple[str, int, float]]:
     for time_ms, node, what in truth["processes"]:
         if what in KINDS:
             # A process and its shell are killed one after the other.
-            key = (KINDS[what], node, round(time_ms / 1000))
+            kind = "disk_loss" if WIPED.get(name) == node else KINDS[what]
+            key = (kind, node, round(time_ms / 1000))
             found.setdefault(key, (time_ms - first_ms - earlier_ms) / 1000)
     return [(kind, node, at_s) for (kind, node, _), at_s in found.items()]
 
@@ -91,9 +92,10 @@ def node_of(name: str, selector: int | str) -> int:
     """The node that a fault hits; a controller of a quorum by its place among the active ones."""
     if isinstance(selector, int):
         return selector
-    assert selector == "controller:0"
-    terms = list(read(name).run.rows("controller_active"))
-    node = read(name).run.directory.member_id(terms[0]["broker"])
+    names = read(name).run.directory
+    active = [names.member_id(row["broker"]) for row in read(name).run.rows("controller_active")]
+    nodes = [*dict.fromkeys([*active, *names.controllers])]
+    node = nodes[int(selector.removeprefix("controller:"))]
     assert node is not None
     return node
 
@@ -109,7 +111,7 @@ def test_the_faults_that_were_played_are_proposed(name: str) -> None:
         )
         for each in faults
     ]
-    truth = [each for each in played(name) if each[:2] not in NOT_PROPOSED.get(name, [])]
+    truth = played(name)
     assert [each[:2] for each in proposed] == [each[:2] for each in truth]
     for (kind, _, at_s), (_, _, true_s) in zip(proposed, truth, strict=True):
         assert abs(at_s - true_s) <= OFF_S_IN.get(name, OFF_S[kind])

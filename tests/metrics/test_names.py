@@ -49,6 +49,7 @@ STRIMZI = {
     "kafka_server_brokermetadatametrics": {
         *("last_applied_record_offset", "last_applied_record_timestamp"),
         *("last_applied_record_lag_ms", "metadata_load_error_count", "metadata_apply_error_count"),
+        "ignored_static_voters",
     },
     "kafka_network_requestmetrics": {
         *("requests_total", "errors_total"),
@@ -80,7 +81,7 @@ STRIMZI = {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
         *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
         *("metadataerrorcount", "lastappliedrecordoffset", "lastcommittedrecordoffset"),
-        *("lastappliedrecordtimestamp", "lastappliedrecordlagms"),
+        *("lastappliedrecordtimestamp", "lastappliedrecordlagms", "ignoredstaticvoters"),
         *("timedoutbrokerheartbeatcount", "newactivecontrollerscount"),
         *("eventqueueoperationsstartedcount", "eventqueueoperationstimedoutcount"),
     },
@@ -98,6 +99,7 @@ STRIMZI = {
         *("number_unknown_voter_connections", "fetch_records_rate", "append_records_rate"),
         *("commit_latency_avg", "commit_latency_max", "poll_idle_ratio_avg"),
         *("election_latency_avg", "election_latency_max"),
+        *("number_of_voters", "number_of_observers", "uncommitted_voter_change"),
     },
     "kafka_server_raftchannelmetrics": {
         *("request_total", "response_total", "outgoing_byte_total", "incoming_byte_total"),

@@ -10,6 +10,7 @@ from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.logged_run import found_in_logs, write_run
 from tidegauge.real_cluster.logs.real_history import real_history
+from tidegauge.runs.run import Run
 
 _BEGIN_MS = round(datetime(2026, 3, 1, tzinfo=UTC).timestamp()) * 1_000
 
@@ -80,8 +81,44 @@ def test_from_4_3_the_line_of_a_reassignment_has_the_state(tmp_path: Path) -> No
 def test_the_sets_of_voters_are_told(tmp_path: Path) -> None:
     """KIP-853: controller 11 has lost its disk, leaves the set and joins it again."""
     history = real_history(found_logs(recorded("kraft-4.4.0-q07_lost_disk_auto_join", tmp_path)))
-    found = found_in_logs(history, write_run(history, tmp_path / "run"))
-    assert found.voter_sets == [[10, 11, 12], [10, 12], [10, 11, 12]]
+    run = write_run(history, tmp_path / "run")
+    found = found_in_logs(history, run)
+    assert [each.keys for each in found.voter_sets] == [
+        ["10#1", "11#1", "12#1"],
+        ["10#1", "12#1"],
+        ["10#1", "11#2", "12#1"],
+    ]
+    told = [line.split() for line in found.lines() if "#" in line]
+    assert told[1][:3] == ["from", "2026-11-25", "23:59:58,054:"]
+    read = [(row["broker"], row["voters_offset"]) for row in run.rows("quorum_voters")]
+    # Behind two brokers: 11 begins with an empty directory, and reads the log from its beginning.
+    assert [offset for broker, offset in read if broker == 3] == [-1, 2, 2, 99, 105]
+
+
+def test_a_voter_that_is_not_added_has_its_reason(tmp_path: Path) -> None:
+    """AddVoterHandler.handleApiVersionsResponse@4.0.0; up to 4.0 directories are optional."""
+    key = "ReplicaKey(id=11, directoryId=Optional[AAAAAAAAAAAAAAAAAAAAAQ])"
+    node = f"10=VoterNode(voterKey={key.replace('11', '10')}, listeners=Endpoints(endpoints={{}}))"
+    begin = f"[RaftManager id=10] Aborting add voter operation for {key} at Endpoints() since"
+    lines = f"""
+        00:00:00,500 [ControllerServer id=10] Starting controller (kafka)
+        00:00:01,000 [RaftManager id=10] Latest set of voters is VoterSet(voters={{{node}}}) at\
+ offset 2 (kafka)
+        00:00:02,000 {begin} API_VERSIONS returned an error BROKER_NOT_AVAILABLE (kafka)
+        00:00:03,000 {begin} kraft.version range Optional.empty doesn't support it (kafka)
+        00:00:04,000 {begin} it is lagging behind: Optional.empty (kafka)
+        00:00:05,000 [QuorumController id=11] In the new epoch 1, the leader is 10. (kafka)
+    """
+    history = history_of(tmp_path, {"controller-10/controller.log": lines})
+    run = write_run(history, tmp_path / "run")
+    events = [*Run(run.path).events_of("quorum_voters", "voter_change_answered")]
+    assert [event.voters for event in events[:1]] == [["10#1"]]
+    answers = [(event.server, event.error, event.voter_refusal) for event in events[1:]]
+    assert answers == [
+        (11, "REQUEST_TIMED_OUT", "API_VERSIONS returned an error BROKER_NOT_AVAILABLE"),
+        (11, "INVALID_REQUEST", "it does not support the finalized kraft.version"),
+        (11, "REQUEST_TIMED_OUT", "it is lagging behind"),
+    ]
 
 
 def test_a_release_that_is_newer_than_known_is_said_to_be_read_as_the_newest(

@@ -83,7 +83,7 @@ def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
     nodes["metadata_level"] = version.feature_level
     nodes["elr_level"] = plan.scenario.has_eligible_leader_replicas()
     nodes["exists"] = True
-    nodes["is_voter"][len(plan.brokers) :] = True
+    nodes["is_controller"][len(plan.brokers) :] = True
     nodes["state"] = STATE_TEXTS.index("observer")
     nodes["state"][len(plan.brokers) :] = STATE_TEXTS.index("follower")
     nodes["state"][len(plan.brokers)] = STATE_TEXTS.index("leader")
@@ -91,6 +91,8 @@ def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
     nodes["epoch"] = nodes["log_end_epoch"] = 1
     nodes["high_watermark"] = nodes["log_end_offset"] = 100
     nodes["fetched_for_us"] = nodes["appended_for_us"] = 30_000_000
+    nodes["voters"][len(plan.brokers) :] = len(plan.controllers)
+    nodes["kraft_version"] = bool(plan.scenario.controllers.voters)
     nodes["commits"] = nodes["elections"] = 1
 
 

@@ -100,4 +100,5 @@ _NAMED: Mapping[Type, tuple[str | None, Callable[[RunFolder, TraceRow, int, str]
     Type.WRITER: ("id", lambda run, _, number, __: run.directory.member_id(number)),
     Type.SLOT: ("id", lambda run, row, number, _: _at(_slots(run, row), number)),
     Type.REPLICAS: ("ids", lambda run, row, number, _: _ids(run, row, number)),
+    Type.VOTERS: ("keys", lambda run, _, number, __: run.directory.voter_keys(number)),
 }

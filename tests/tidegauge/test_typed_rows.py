@@ -43,6 +43,7 @@ OF_TYPES: dict[Type, tuple[object, str]] = {
     Type.BROKER: (102, "broker 102"),
     Type.SLOT: (101, "broker 101"),
     Type.REPLICAS: ([101, 102], "[101,102]"),
+    Type.VOTERS: (["3000#1"], "[3000#1]"),
     Type.PROCESS: ("controller 111", "controller 111"),
     Type.WRITER: (102, "broker 102"),
     Type.FAULT: ("dead", "crash 'dead' (of broker 101)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from vector_runner.in_sync import switches_of
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors"
 SHIPPED = FOLDER / "kafka_rules_vectors.json"
+QUORUM = FOLDER / "quorum_vectors.json"
 CONVENTIONS: dict[str, Any] = {
     **json.loads(SHIPPED.read_text())["conventions"],
     **json.loads((FOLDER / "producer_state_vectors.json").read_text())["conventions"],
     **json.loads((FOLDER / "accumulator_vectors.json").read_text())["conventions"],
+    **json.loads(QUORUM.read_text())["conventions"],
 }
 
 
@@ -289,3 +292,19 @@ def test_the_release_table_agrees_with_the_vectors() -> None:
         }
         # IS-30 is about KAFKA-8400, 0.10.2 to 2.3, and mixes switches of both ends.
         assert differing == ({"expand_requires_epoch_start"} if vector["id"] == "IS-30" else set())
+
+
+def test_each_case_of_a_suite_is_played_or_does_not_apply() -> None:
+    """Of tests that are taken over whole, none is left out silently."""
+    content = json.loads(QUORUM.read_text())
+    played = {
+        case
+        for vector in content["vectors"]
+        for case in vector["source_test"].split(", ")
+        if "Test." in case
+    }
+    left_out = {each["source_test"]: each["reason"] for each in content["not_applicable"]}
+    assert all(left_out.values())
+    assert played & left_out.keys() == set()
+    suites = Counter(case.partition(".")[0] for case in played | left_out.keys())
+    assert {suite: suites[suite] for suite in content["cases"]} == content["cases"]

@@ -134,7 +134,9 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
 def _controllers(plan: ClusterPlan) -> dict[str, str]:
     elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
     controllers = counted(len(plan.controllers), "controller")
-    return {"quorum": f"{controllers} (KRaft), {elr} eligible leader replicas"}
+    voters = plan.scenario.controllers.voters
+    change = f", {len(voters)} of them voters at first" if voters else ""
+    return {"quorum": f"{controllers} (KRaft){change}, {elr} eligible leader replicas"}
 
 
 def _topics(plan: ClusterPlan) -> list[str]:

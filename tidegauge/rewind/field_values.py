@@ -24,6 +24,7 @@ from tidegauge.controller.state import control_plane
 from tidegauge.replication import errors, fetcher
 from tidegauge.replication.replica_list import EMPTY, unpack
 from tidegauge.replication.replication_quota import UNLIMITED
+from tidegauge.replication.voter_set import ANY_DIRECTORY
 from tidegauge.runs.trace_events import Names
 from tidegauge.runs.zookeeper import ZnodePaths
 from tidegauge.scenario.text.errors import counted
@@ -114,6 +115,16 @@ def _voters(about: About, bits: int) -> FieldValue:
     return FieldValue(found, f"[{', '.join(map(str, found))}]")
 
 
+def _voter_set(about: About, voters: int) -> FieldValue:
+    keys = about.names.voter_keys(voters)
+    return FieldValue(keys, f"[{', '.join(keys)}]")
+
+
+def _voter_directory(_about: About, number: int) -> FieldValue:
+    """The number of a controller's metadata directory; 0: none is named."""
+    return _plain({0: None, int(ANY_DIRECTORY): "any"}.get(number, number))
+
+
 def _directory(_about: About, number: int) -> FieldValue:
     return _plain(number + 1 if number >= 0 else None)
 
@@ -197,8 +208,11 @@ _READINGS: dict[str, Reading] = {
     **dict.fromkeys(("row", "expiring_row", "looking_up"), _replica),
     **dict.fromkeys(("voter", "voted_for", "candidate"), _voter),
     **dict.fromkeys(("votes_granted", "votes_rejected", "fetched_voters"), _voters),
-    **dict.fromkeys(("bootstrap_servers", "condition_voters"), _voters),
-    "condition_observer": _voter,
+    **dict.fromkeys(("bootstrap_servers", "condition_controllers"), _voters),
+    **dict.fromkeys(("condition_observer", "changed_voter"), _voter),
+    **dict.fromkeys(("voter_set", "told_voters"), _voter_set),
+    **dict.fromkeys(("voted_directory", "changed_directory", "voter_directory"), _voter_directory),
+    "candidate_directory": _voter_directory,
     **dict.fromkeys(("directory", "future_directory"), _directory),
     **dict.fromkeys(("offline_directories", "named_directories", "told_directories"), _directories),
     **dict.fromkeys(("cordoned_directories", "cordoned_log_dirs"), _directories),
@@ -233,6 +247,11 @@ _OF_RECORDS: dict[str, Reading] = {
     **dict.fromkeys(("Voter.leader", "Lifecycle.leader", "RaftResponse.leader"), _voter),
     **dict.fromkeys(("BeginQuorumEpochRequest.leader", "EndQuorumEpochRequest.leader"), _voter),
     **dict.fromkeys(("Voter.fetch_to", "Client.controller"), _voter),
+    **dict.fromkeys(("VoterSetAt.voters", "FetchedEpoch.voters"), _voter_set),
+    **dict.fromkeys(("Voter.directory", "FollowerProgress.directory"), _voter_directory),
+    **dict.fromkeys(("RaftFetchRequest.directory", "ChangedVoter.directory"), _voter_directory),
+    "FetchSnapshotRequest.directory": _voter_directory,
+    "Voter.change": _coded({0: "none"} | codes.VOTER_CHANGES),
     **dict.fromkeys(("Answer.voters", "DescribeQuorumStateResponse.voters"), _voters),
     **dict.fromkeys(("RequestInFlight.to", "ZnodeWatch.process"), _process),
     **dict.fromkeys(("SampledBroker.leaders", "VoterStats.leaders"), lambda _about, n: _plain(n)),

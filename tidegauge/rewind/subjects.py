@@ -238,10 +238,10 @@ def overview_of(seen: SeenRun) -> SubjectState:
 
 def _cluster(seen: SeenRun) -> Iterator[RecordState]:
     names = seen.names
-    replicas, partitions = new_states(seen.rewinding.plan)
+    states = new_states(seen.rewinding.plan)
     for group in seen.rewinding.run.groups:
-        group.look_at_states(replicas, partitions)
-    there = [each for each in partitions if each.exists]
+        group.look_at_states(states)
+    there = [each for each in states.partitions if each.exists]
     leads = dict.fromkeys(range(len(names.brokers)), 0)
     for each in there:
         if each.leader in leads:

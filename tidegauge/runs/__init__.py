@@ -9,7 +9,8 @@ the reason of a row, and the chain     ``causes.py``
 of triggers
 states and rows of partitions          ``partitions.py``; their replicas: ``replicas.py``
 ... of brokers                         ``brokers.py``; the last samples: ``samples.py``
-... of controllers and the quorum      ``controllers.py``, ``quorum.py``
+... of controllers and the quorum      ``controllers.py``, ``quorum.py``; the records of its
+                                       log: ``metadata_records.py``
 ... of ZooKeeper                       ``zookeeper.py`` and its neighbour
 ... of clients                         ``clients.py``
 the table of figures                   ``figures.py``

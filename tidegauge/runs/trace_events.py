@@ -220,6 +220,10 @@ def _brokers_words(event: TraceEvent, replicas: int) -> str:
     return f"[{','.join('?' if broker is None else str(broker) for broker in brokers)}]"
 
 
+def _voters(event: TraceEvent, voters: int) -> list[str]:
+    return event.names.voter_keys(voters)
+
+
 def _writer_words(event: TraceEvent, index: int) -> str:
     """A broker or a controller by its number, or another writer without one."""
     if index >= 0:
@@ -263,6 +267,7 @@ _READINGS: dict[Type, _Reading] = {
         ),
     ),
     Type.REPLICAS: _Reading(_brokers, _brokers_words),
+    Type.VOTERS: _Reading(_voters, lambda event, voters: f"[{','.join(_voters(event, voters))}]"),
     Type.PROCESS: _Reading(
         lambda event, number: None if number < 0 else event.names.process(number),
         lambda event, number: "no process" if number < 0 else event.names.process(number),

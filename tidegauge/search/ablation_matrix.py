@@ -83,7 +83,12 @@ def searched_row(
         TidegaugeError: a unit has failed.
     """
     ablation = ABLATIONS[name]
-    kind = FuzzedKind(ablation.mode, ablation.release, ablations=(name,))
+    kind = FuzzedKind(
+        ablation.mode,
+        ablation.release,
+        ablations=(name,),
+        changes_voters=ablation.changes_voters,
+    )
     units = units_of([kind], seed, _MANY_RUNS, is_guided=True)
     began_s = time.monotonic()
     row = MatrixRow(name, ablation, {}, 0, 0)

@@ -22,6 +22,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.search.judged_runs import judged
 from tidegauge.search.profiles import FuzzedKind, drawn_profile
+from tidegauge.search.voter_profiles import drawn_voter_profile
 from tidegauge.simulation.messages.kinds import MESSAGES_OF_MODE, NAMES
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks import LIVENESS
@@ -29,6 +30,8 @@ from tidegauge.traces.checks.histories import PERMITS
 
 #: Schedules of a unit: a cluster takes as long to start as some three hundred of them.
 UNIT_RUNS = 5_000
+#: ... if voters change: clusters differ more than schedules do.
+_VOTER_UNIT_RUNS = 250
 #: Schedules between two looks at the findings.
 _BATCH_RUNS = 1_000
 #: Runs of a unit that had not recovered by themselves, of which at most so many are run again: they
@@ -74,7 +77,8 @@ def run_unit(unit: Unit) -> UnitOutcome:
     Raises:
         ScenarioError: there is no such cluster.
     """
-    profile = drawn_profile(unit.kind, unit.seed, unit.number)
+    draw = drawn_voter_profile if unit.kind.changes_voters else drawn_profile
+    profile = draw(unit.kind, unit.seed, unit.number)
     cluster = FuzzedCluster(profile, unit.seed * 1_000_003 + unit.number, is_guided=unit.is_guided)
     found: Counter[str] = Counter()
     smallest: dict[str, FoundBreak] = {}
@@ -201,9 +205,10 @@ def units_of(kinds: Sequence[FuzzedKind], seed: int, runs: int, *, is_guided: bo
         runs: the number of schedules.
         is_guided: schedules are made of those that have reached new states.
     """
+    unit_runs = _VOTER_UNIT_RUNS if kinds[0].changes_voters else UNIT_RUNS
     return [
-        Unit(kinds[number % len(kinds)], seed, number, min(UNIT_RUNS, runs - begin), is_guided)
-        for number, begin in enumerate(range(0, runs, UNIT_RUNS))
+        Unit(kinds[number % len(kinds)], seed, number, min(unit_runs, runs - begin), is_guided)
+        for number, begin in enumerate(range(0, runs, unit_runs))
     ]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidegauge.engine.contract import LoopFigures, no_garbage_collection
 from tidegauge.engine.group import Group
-from tidegauge.engine.group_states import GroupCounts, new_states
+from tidegauge.engine.group_states import GroupCounts, States, new_states
 from tidegauge.engine.liveness import RESTART_US, Liveness, wait_until_well
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import summary_of, verdicts
@@ -57,11 +57,11 @@ class _OneGroup:
         """Handle every event earlier than ``end_us``."""
         self._group.run_to(end_us, self._take)
 
-    def states(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    def states(self) -> States:
         """All replicas as their brokers have them, all partitions as the control plane has them."""
         states = new_states(self._plan)
-        self._group.look_at_states(*states)
-        return np.asarray(states[0]), np.asarray(states[1])
+        self._group.look_at_states(states)
+        return states.arrays()
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase."""

@@ -56,6 +56,8 @@ class FuzzedKind(NamedTuple):
     ablations: Sequence[str] = ()
     #: The number of kinds that a campaign has, one after the other.
     in_turn: int = 1
+    #: The voters of its quorum change; it has one broker (``voter_profiles.py``).
+    changes_voters: bool = False
 
 
 def drawn_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
@@ -76,7 +78,7 @@ def drawn_profile(kind: FuzzedKind, seed: int, number: int) -> Profile:
         "mode": kind.mode,
         **({"ablations": [*kind.ablations]} if kind.ablations else {}),
         **_cluster(kind, timeout_ms, draw),
-        "network": _network(draw, recovers=recovers),
+        "network": drawn_network(draw, recovers=recovers),
         "sample_every": format_duration(end_us + after_ms * _MS),
         "steps": [
             {"at": "1900ms", **_produced(0), "wait": False},
@@ -147,7 +149,8 @@ def _cluster(kind: FuzzedKind, timeout_ms: int, draw: Random) -> dict[str, Any]:
     return parts
 
 
-def _network(draw: Random, *, recovers: bool) -> dict[str, Any]:
+def drawn_network(draw: Random, *, recovers: bool) -> dict[str, Any]:
+    """The latencies of the links."""
     latencies = ["200us", "1ms", "5ms", "20ms"]
     return {
         "within_rack": draw.choice(latencies),

@@ -33,6 +33,8 @@ class ToldCampaign(NamedTuple):
         brokers = f"{first.brokers}" if first is last else f"{first.brokers} to {last.brokers}"
         brokers += f" brokers, {counted(first.partitions, 'partition')}"
         without = f" without {', '.join(first.ablations)}" if first.ablations else ""
+        if first.changes_voters:
+            return f"Kafka {first.release} with {first.mode}, changing voters{without}"
         return f"Kafka {first.release} with {first.mode}, {brokers}{without}"
 
 

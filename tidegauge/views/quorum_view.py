@@ -1,13 +1,15 @@
 """``tidegauge show quorum`` and ``show metadata-log``: the control plane of a KRaft cluster."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
 
+from tidegauge.replication.release_versions import Release
 from tidegauge.runs import quorum as quorums
-from tidegauge.runs.quorum import DescribedQuorum
+from tidegauge.runs.metadata_records import metadata_records
+from tidegauge.runs.quorum import DescribedQuorum, QuorumNode
 from tidegauge.runs.run import Run
 from tidegauge.simulation.quantities import time_text
 from tidegauge.views.answers_view import fitting_columns
@@ -16,13 +18,15 @@ from tidegauge.views.story_lines import Span, when_text
 
 #: At so many times, in even distances, lags are printed.
 _MOMENTS = 20
+#: The first release whose tool prints directories and endpoints (KIP-853).
+_WITH_DIRECTORIES = Release.parse("3.9.0")
 
 
 def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
-    Without a time all leaders follow, and over the run the number of records that each node lacked
-    and the active controller's pending work.
+    Without a time all leaders follow, the changes of the voters, and over the run the number of
+    records that each node lacked and the active controller's pending work.
     """
     quorums.check_has_quorum(run, "quorum")
     quorum = quorums.described_quorum(run, at_us)
@@ -30,12 +34,14 @@ def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     if quorum is None:
         out.print("No controller has started yet.")
         return
-    _print_status(out, quorum)
+    has_directories = Release.parse(run.manifest["scenario"]["release"]) >= _WITH_DIRECTORIES
+    _print_status(out, run, quorum, has_directories=has_directories)
     out.print()
-    _print_replication(out, quorum)
+    _print_replication(out, quorum, has_directories=has_directories)
     if at_us is None:
         out.print()
         _print_leaders(out, run)
+        _print_voters(out, run)
         out.print()
         _print_lags(out, run)
 
@@ -49,6 +55,8 @@ def quorum_for_programs(run: Run, at_us: int | None) -> dict[str, Any] | None:
     return {
         **_content_of(quorum),
         "terms": [term._asdict() for term in quorums.quorum_terms(run)],
+        "voters_over_time": [each._asdict() for each in quorums.voters_over_time(run)],
+        "voter_changes": [each._asdict() for each in quorums.answered_changes(run)],
         "over_time": [_content_of(each) for each in quorums.quorum_over_time(run, _moments(run))],
     }
 
@@ -59,6 +67,8 @@ def _content_of(quorum: DescribedQuorum) -> dict[str, Any]:
         "leader": quorum.leader,
         "epoch": quorum.epoch,
         "high_watermark": quorum.high_watermark,
+        "kraft_version": quorum.kraft_version,
+        "are_voters_committed": quorum.are_voters_committed,
         "nodes": [{**node._asdict(), "lag": quorum.lag_of(node)} for node in quorum.nodes],
     }
 
@@ -68,36 +78,83 @@ def _moments(run: Run) -> list[int]:
     return [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
 
 
-def _print_status(out: Console, quorum: DescribedQuorum) -> None:
+def _print_status(
+    out: Console, run: Run, quorum: DescribedQuorum, *, has_directories: bool
+) -> None:
+    """Print what ``kafka-metadata-quorum describe --status`` does; the cluster's id is its name."""
+    voter_ids = {node.node for node in quorum.nodes if node.is_voter}
     voters, observers = (
-        ", ".join(f'{{"id": {node.node}}}' for node in quorum.nodes if node.is_voter == is_voter)
+        ", ".join(
+            _node_text(node, has_directories=has_directories, has_endpoint=node.node in voter_ids)
+            for node in quorum.nodes
+            if node.is_voter == is_voter
+        )
         for is_voter in (True, False)
     )
     for name, value in (
+        ("ClusterId", run.manifest["scenario"]["name"]),
         ("LeaderId", -1 if quorum.leader is None else quorum.leader),
         ("LeaderEpoch", quorum.epoch),
         ("HighWatermark", quorum.high_watermark),
+        *_most_lag(quorum),
         ("CurrentVoters", f"[{voters}]"),
         ("CurrentObservers", f"[{observers}]"),
     ):
         print_hanging(out, f"{name + ':':24}", str(value))
 
 
-def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
-    rows = [
+def _node_text(node: QuorumNode, *, has_directories: bool, has_endpoint: bool) -> str:
+    """A node of CurrentVoters or CurrentObservers; up to 3.8 its id alone.
+
+    Source: MetadataQuorumCommand.Node@4.4.0.
+    """
+    if not has_directories:
+        return str(node.node)
+    parts = [f'"id": {node.node}']
+    if "#" in node.key:
+        parts.append(f'"directoryId": "{node.key}"')
+    if has_endpoint:
+        parts.append(f'"endpoints": ["CONTROLLER://controller-{node.node}:9093"]')
+    return f"{{{', '.join(parts)}}}"
+
+
+def _most_lag(quorum: DescribedQuorum) -> Iterator[tuple[str, int]]:
+    """The lag of the voter with the shortest log, in records and in time; -1: unknown.
+
+    Source: MetadataQuorumCommand.handleDescribeStatus@4.0.0.
+    """
+    furthest = quorum.furthest_voter
+    if quorum.leader is None or furthest is None:
+        return
+    lag_ms = -1
+    if furthest.caught_up_us is not None:
+        lag_ms = (quorum.time_us - furthest.caught_up_us) // 1000
+    yield "MaxFollowerLag", quorum.lag_of(furthest)
+    yield "MaxFollowerLagTimeMs", lag_ms
+
+
+def _print_replication(out: Console, quorum: DescribedQuorum, *, has_directories: bool) -> None:
+    headings: tuple[str, ...] = (
+        *("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastChange", "LastCaughtUp", "Status"),
+        *("LogStart", "Snapshot"),
+    )
+    rows: list[tuple[str, ...]] = [
         (
             str(node.node),
-            str(node.log_start_offset),
-            str(node.snapshot_offset or "-"),
+            node.key if "#" in node.key else "-",
             str(node.log_end_offset),
             str(quorum.lag_of(node)),
             time_text(node.time_us),
+            "-" if node.caught_up_us is None else time_text(node.caught_up_us),
             node.state.capitalize(),
+            str(node.log_start_offset),
+            str(node.snapshot_offset or "-"),
         )
         for node in quorum.nodes
     ]
-    headings = ("NodeId", "LogStartOffset", "Snapshot", "LogEndOffset", "Lag", "LastChange")
-    _print_table(out, (*headings, "Status"), rows)
+    if not has_directories:
+        headings, *rows = ((row[0], *row[2:]) for row in (headings, *rows))
+    _print_table(out, headings, rows)
 
 
 def _print_leaders(out: Console, run: Run) -> None:
@@ -115,14 +172,42 @@ def _print_leaders(out: Console, run: Run) -> None:
     _print_table(out, ("Epoch", "Leader", "From", "To", "Then"), rows)
 
 
+def _print_voters(out: Console, run: Run) -> None:
+    """Print all voters that were in force, and the answers to requests to change them."""
+    voters = [
+        (
+            time_text(each.time_us),
+            "-" if each.offset < 0 else str(each.offset),
+            ", ".join(each.voters),
+            "no" if each.committed_us is None else time_text(each.committed_us),
+        )
+        for each in quorums.voters_over_time(run)
+    ]
+    if voters:
+        out.print()
+        _print_table(out, ("From", "Record", "Voters", "Committed"), voters)
+    answers = [
+        (
+            time_text(each.time_us),
+            str(each.asked),
+            each.change,
+            each.voter,
+            each.error,
+            "" if each.refusal == "none" else each.refusal,
+        )
+        for each in quorums.answered_changes(run)
+    ]
+    if answers:
+        out.print()
+        _print_table(out, ("Answered", "By", "Change", "Voter", "Error", "Reason"), answers)
+
+
 def _print_lags(out: Console, run: Run) -> None:
     """Print the number of records that each node lacked; ``-``: its process did not run."""
     ids = [*run.directory.controllers, *run.directory.brokers]
     rows = []
     for quorum in quorums.quorum_over_time(run, _moments(run)):
-        lags = {
-            node.node: str(quorum.lag_of(node)) if node.is_running else "-" for node in quorum.nodes
-        }
+        lags = {node.node: str(quorum.lag_of(node)) for node in quorum.nodes if node.is_running}
         rows.append(
             (
                 time_text(quorum.time_us),
@@ -163,7 +248,7 @@ def metadata_log_for_programs(run: Run, span: Span) -> list[dict[str, Any]]:
     quorums.check_has_quorum(run, "metadata-log")
     return [
         {"time_us": record.time_us, "type": record.name, "data": record.data}
-        for record in quorums.metadata_records(run)
+        for record in metadata_records(run)
         if record.time_us in span
     ]
 

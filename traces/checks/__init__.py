@@ -13,7 +13,8 @@ false if a check was broken anywhere, true if it was not, and "unknown" if that 
 **To add a check**: a file of its own here, or in ``traces/quorum_checks``, named as the check. Its
 docstring begins with the promise, cites the source, and has paragraphs *Permitted*, *Example* and
 *Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each
-breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper.
+breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper,
+one with ``ONLY_WITH_VOTER_CHANGES`` only where the voters of the quorum may change (KIP-853).
 ``traces/judging`` calls it for the row. A scenario in which it is broken stands in
 ``tests/tidegauge/test_checks.py``, of a quorum in ``tests/support/broken_quorums.py``.
 """
@@ -36,8 +37,16 @@ class Check(NamedTuple):
     promise: str
     #: It is only about KRaft clusters.
     only_with_kraft: bool = False
+    #: ... whose voters may change.
+    only_with_voter_changes: bool = False
     #: The room of its file.
     room: str = "checks"
+
+    def is_about(self, *, has_kraft: bool, voters_may_change: bool) -> bool:
+        """Whether it is judged in clusters of this kind."""
+        if self.only_with_voter_changes:
+            return voters_may_change
+        return has_kraft or not self.only_with_kraft
 
 
 def _declared() -> Iterator[tuple[int, Check]]:
@@ -50,10 +59,18 @@ def _declared() -> Iterator[tuple[int, Check]]:
         number = re.search(r"^NUMBER = code\((\d+)\)$", source, re.MULTILINE)
         if number is not None:
             promise, *_ = (ast.get_docstring(ast.parse(source)) or "").split(".\n")
-            only_with_kraft = re.search(r"^ONLY_WITH_KRAFT = True$", source, re.MULTILINE)
+            only_with = set(re.findall(r"^ONLY_WITH_(\w+) = True$", source, re.MULTILINE))
             promise = promise[:1].lower() + promise[1:]
-            check = Check(file.stem, promise, only_with_kraft is not None, file.parent.name)
-            yield int(number[1]), check
+            yield (
+                int(number[1]),
+                Check(
+                    file.stem,
+                    promise,
+                    "KRAFT" in only_with,
+                    "VOTER_CHANGES" in only_with,
+                    file.parent.name,
+                ),
+            )
 
 
 #: All checks that are judged from rows, by their numbers.

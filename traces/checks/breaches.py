@@ -75,13 +75,29 @@ def note_breach(history: Histories, check: int, event: RowPlace, permitted_by: i
 @inner_rule
 def note_breach_of_quorum(history: Histories, check: int, row: Row) -> None:
     """A row has broken a check that is about no partition; nothing permits that."""
+    note_breach_of_voters(history, check, row, NOTHING_PERMITS)
+
+
+@inner_rule
+def note_breach_of_voters(history: Histories, check: int, row: Row, permitted_by: int) -> None:
+    """A row has broken a check about the voters of a quorum, which the release may permit."""
     finding = history.findings[check]
-    if finding.broken == 0:
+    if permitted_by != NOTHING_PERMITS and finding.permitted == 0:
+        finding.permitted = 1
+        finding.permitted_by = permitted_by
+        _take_row(finding.first_permitted, row)
+    elif permitted_by == NOTHING_PERMITS and finding.broken == 0:
         finding.broken = 1
-        finding.first.time_us = row.time_us
-        finding.first.process = row.process
-        finding.first.sequence = row.sequence
-        finding.first.partition = NONE
+        _take_row(finding.first, row)
+
+
+@inner_rule
+def _take_row(to: RowPlace, row: Row) -> None:
+    """Remember a row that is about no partition."""
+    to.time_us = row.time_us
+    to.process = row.process
+    to.sequence = row.sequence
+    to.partition = NONE
 
 
 @inner_rule

@@ -20,6 +20,10 @@ BY_REQUESTED_ELECTION = code(6)
 BY_FORGOTTEN_EXPANSION = code(7)
 BY_REGISTRATION = code(8)
 BY_EARLIER_ISR = code(9)
+BY_LATE_REMOVAL = code(10)
+BY_REMOVED_LEADER = code(11)
+BY_FOLLOWING_OBSERVER = code(12)
+BY_LOST_DISKS = code(13)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -32,6 +36,10 @@ PERMITS = {
     7: "the release (KRaft: a leader forgets a pending ISR expansion)",
     8: "the release (KAFKA-18106, up to 3.9: a broker registers while it is in ISRs)",
     9: "the release (KRaft: a leader starts again, and leads by an earlier ISR)",
+    10: "the release (KIP-853: a leader whose removal was not committed in time leads on)",
+    11: "the release (KIP-853: the newest log is that of a leader that has removed itself)",
+    12: "the release (KIP-996: a voter that does not know that it is one refuses pre-votes)",
+    13: "the loss of the disks of a majority of a quorum's voters (KIP-853)",
 }
 
 
@@ -236,6 +244,17 @@ class QuorumHistory(Record):
     progress_us: i64
     #: The active controller writes a record again and again, whatever happens.
     writes_no_ops: flag
+    #: Its voters may change (KIP-853): voters have directories.
+    voters_may_change: flag
+    #: Voters are asked in advance whether they would vote (KIP-996).
+    has_pre_vote: flag
+    #: The voters that were committed last: the offset of their record (-1: a directory was
+    #: formatted with them), and the epoch of the leader that committed it.
+    committed_voters: i64
+    committed_voters_offset: i64 = -1
+    committed_voters_epoch: i64
+    #: The process of the first controller.
+    first_process: i64
 
 
 class QuorumEpoch(Record):
@@ -249,6 +268,10 @@ class QuorumEpoch(Record):
     previous_epoch: i64 = -1
     #: The offset below which its leader has committed the log; 0: it has committed nothing.
     committed_end: i64
+    #: Four bits for each controller: the number of the one that it voted for, counted from 1 on,
+    #: and the number of the directory with which it did.
+    votes: i64
+    directories_of_votes: i64
 
 
 class MetadataLog(Record):
@@ -260,11 +283,33 @@ class MetadataLog(Record):
     is_told: flag
 
 
+class ControllerHistory(Record):
+    """A controller of a quorum, by its rows: the voters that its log names, and its own directory.
+
+    Voters are those of ``replication/voter_set.py``.
+    """
+
+    #: The voters in force on it, and the offset of their record; -1: its directory was formatted
+    #: with them.
+    voters: i64
+    voters_offset: i64 = -1
+    directory: i64 = 1
+    #: It follows a leader.
+    follows: flag
+    #: It leads; what it has committed since its own removal as a voter was; -1: it was not removed.
+    leads: flag
+    commits_since_removal: i64 = -1
+    #: ... and it has answered that its removal was not committed in time.
+    was_removed_late: flag
+
+
 class FaultNature(Record):
     """A fault of the scenario."""
 
     #: It is over as soon as it has begun, without a row about it.
     is_over_at_once: flag
+    #: Controllers have empty disks from then on: each has a new directory.
+    takes_disks: flag
 
 
 class Histories(Tables):
@@ -291,6 +336,7 @@ class Histories(Tables):
     #: A log for each controller, and for the committed records; with as many runs each.
     metadata_logs: Records[MetadataLog]
     metadata_runs: Records[EpochEntry]
+    controllers: Records[ControllerHistory]
     faults: Records[FaultNature]
     #: One for each check (``CHECKS``).
     findings: Records[Finding]

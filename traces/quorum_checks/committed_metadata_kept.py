@@ -1,7 +1,10 @@
-"""A committed record of the metadata log stays in a majority of logs, and none takes its place.
+"""No majority of the voters lacks a committed record of the metadata log, nor has another one.
 
 A controller counts for a commit with the log on its disk, so a loss of power takes no committed
-record from a majority.
+record from a majority. The voters are those that were committed last. Where they have directories
+(KIP-853) one that has lost its disk is no voter any more, so it is not among those that lack it.
+The voters that a leader has just appended may have committed a record: of an even number of former
+voters as many may lack it as have it.
 
 Permitted: never.
 
@@ -17,6 +20,7 @@ from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, Vo
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks import metadata_logs
+from tidegauge.traces.quorum_checks.voter_sets import majority_lacks_committed
 
 #: Its place among the checks.
 NUMBER = code(16)
@@ -25,17 +29,15 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_majority(history: Histories, row: VoterLog) -> None:
-    """More is committed, or a log is shorter: a majority has all committed records.
+    """More is committed, or a log is shorter: no majority lacks a committed record.
 
     Each controller first reports the log that it has had before the run.
     """
-    count = metadata_logs.committed_number(history)
     told = 0
-    holders = 0
-    for log in range(count):
+    for log in range(metadata_logs.committed_number(history)):
         told += 1 if history.metadata_logs[log].is_told else 0
-        holders += 1 if metadata_logs.has_all_committed(history, log) else 0
-    if told == count and 2 * holders <= count:
+    are_told = told == metadata_logs.committed_number(history)
+    if are_told and majority_lacks_committed(history, history.quorum[0].committed_voters):
         note_breach_of_quorum(history, NUMBER, row)
 
 

@@ -65,6 +65,15 @@ def last_epoch(history: Histories, log: int) -> int:
 
 
 @inner_rule
+def is_newer_log(history: Histories, one: int, other: int) -> bool:
+    """Whether a log is ahead of another one, as voters compare them."""
+    mine, yours = last_epoch(history, one), last_epoch(history, other)
+    if mine != yours:
+        return mine > yours
+    return history.metadata_logs[one].end_offset > history.metadata_logs[other].end_offset
+
+
+@inner_rule
 def begin_run(history: Histories, log: int, epoch: int, start_offset: int) -> None:
     """Records of another epoch begin in a log."""
     known = history.metadata_logs[log]

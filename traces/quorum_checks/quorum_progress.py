@@ -4,7 +4,14 @@ The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, s
 commits nothing has no leader. With that setting at 0, or at 5 s and more, the check gives no
 verdict.
 
-Permitted: never.
+Permitted: where voters may change (KIP-853), after a majority of them has lost its disks: a
+controller with an empty disk is no voter, until it is added. And where no voter can be elected by
+the rules of the release. A leader that removes itself is no voter any more as soon as that is in
+its log. If it stops or resigns before a voter has the record, its log is the newest: it votes for
+nobody, and may not stand for election itself (QuorumState.transitionToProspective@4.1.0). And a
+leader that adds a voter may be gone before that one has the record, but not before another voter
+has it: the new one takes itself for an observer, which follows a leader for ever, and refuses the
+pre-vote that the other needs (KIP-996, FollowerState.canGrantVote@4.1.0).
 
 Example: ``tidegauge run 22-quorum-lost``
 keeps it: the quorum is down for longer, but by a fault.
@@ -14,8 +21,9 @@ Source: the election time-outs of KafkaRaftClient@4.1.0; KIP-996, KAFKA-18345 fo
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.row import Row
-from tidegauge.traces.checks.breaches import note_breach_of_quorum
+from tidegauge.traces.checks.breaches import note_breach_of_voters
 from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.quorum_checks.voter_sets import what_stops_quorum
 
 #: Its place among the checks.
 NUMBER = code(18)
@@ -33,4 +41,4 @@ def check_progress(history: Histories, row: Row) -> None:
         return
     since_us = max(quorum.progress_us, quorum.changed_us)
     if row.time_us > since_us + PROGRESS_US:
-        note_breach_of_quorum(history, NUMBER, row)
+        note_breach_of_voters(history, NUMBER, row, what_stops_quorum(history))

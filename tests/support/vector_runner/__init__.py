@@ -18,7 +18,11 @@ from vector_runner import (
     fetching,
     high_watermark,
     in_sync,
+    leader_state,
     producer_state,
+    reconfiguration,
+    voter_set_history,
+    voter_sets,
     workflow,
 )
 from vector_runner.area import AREAS, run_vector
@@ -35,8 +39,12 @@ __all__ = [
     "fetching",
     "high_watermark",
     "in_sync",
+    "leader_state",
     "load_vectors",
     "producer_state",
+    "reconfiguration",
     "run_vector",
+    "voter_set_history",
+    "voter_sets",
     "workflow",
 ]

@@ -15,7 +15,8 @@ from tidegauge.commands.search.search_options import AblationsOptions, FuzzOptio
 from tidegauge.commands.search.shrinking import perform_shrunk, write_shrunk
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.ablations import ABLATIONS, has_effect
-from tidegauge.replication.release_versions import DEFAULT_RELEASE, Mode, Release
+from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.release_versions import DEFAULT_RELEASE, KRAFT_MODE, Mode, Release
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.scenario.text.yaml_file import comment, lines_of
 from tidegauge.search.campaign import Campaign, Unit, UnitOutcome, performed, units_of
@@ -98,11 +99,22 @@ def _kinds(options: FuzzOptions) -> list[FuzzedKind]:
             raise TidegaugeError(f"--without {name}: no such rule; {did_you_mean(name, ABLATIONS)}")
         if not has_effect(name, release, None, mode):
             loading.warn(f"--without {name}: changes nothing: {release} does not have the rule")
+    if options.voters:
+        _check_voters_change(release, mode)
+        return [FuzzedKind(mode, release, 1, 1, ablations, changes_voters=True)]
     numbers = _brokers(options.brokers)
     return [
         FuzzedKind(mode, release, brokers, options.partitions, ablations, len(numbers))
         for brokers in numbers
     ]
+
+
+def _check_voters_change(release: str, mode: Mode) -> None:
+    """Raise an error if quorums of a release have the voters that they are configured with."""
+    if mode != KRAFT_MODE:
+        raise TidegaugeError(f"--voters: needs mode kraft, not {mode}")
+    if kraft_cells_of(release)["newest_kraft_version"].value == 0:
+        raise TidegaugeError(f"--voters: needs release 3.9 or newer, not {release} (KIP-853)")
 
 
 def _brokers(text: str) -> range:

@@ -58,10 +58,13 @@ class FuzzOptions(NamedTuple):
     Every cluster has other latencies, timeouts and settings, and every run its own kinds of faults.
     Schedules that reach new states of a partition are changed further; --blind draws all anew.
 
+    With --voters the clusters have one broker, and a quorum of three to five controllers, which are
+    added to the voters and removed (KIP-853) while they fail and lose their disks.
+
     A finding is grouped by the check that breaks first, shrunk to the smallest scenario, and told.
     Breaks that a setting or the release permits (unclean election, a loss of power before a flush)
-    are counted apart. A run counts if a record was acknowledged and a leader elected in it; what no
-    run has reached is listed.
+    are counted apart. A run counts if a record was acknowledged and a leader elected in it, or if
+    voters changed; what no run has reached is listed.
 
     The same seed and number of runs give the same findings. The exit status is 1 if something was
     found, 0 if not, 2 for bad input.
@@ -72,6 +75,7 @@ class FuzzOptions(NamedTuple):
       tidegauge fuzz --release 2.0 --brokers 3
       tidegauge fuzz --release 0.10.2 --brokers 2 --runs 50000 --seed 7
       tidegauge fuzz --release 2.6 --mode zookeeper --without unfenced_fetch
+      tidegauge fuzz --voters --runs 100000
       tidegauge fuzz --runs 1000000 --json > found.json
     """
 
@@ -83,6 +87,8 @@ class FuzzOptions(NamedTuple):
     brokers: Annotated[str, typer.Option(metavar="N|A..B")] = "3"
     #: The number of partitions, each on all brokers.
     partitions: Annotated[int, typer.Option(min=1, max=8, metavar="N")] = 1
+    #: Change the voters of KRaft quorums; --brokers and --partitions do not count.
+    voters: bool = False
     #: Rules that are taken away; `tidegauge releases --ablations` lists them.
     without: Annotated[str | None, typer.Option(metavar="RULE[,RULE...]")] = None
     #: The number of schedules. Default: as many as --minutes has time for.

@@ -19,7 +19,8 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule
 from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
-from tidegauge.laboratory.conformance.recorded_dialects import STATE, Tree
+from tidegauge.laboratory.conformance.recorded_dialects import STATE
+from tidegauge.laboratory.conformance.recorded_quorums import QUORUM, Tree
 from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
@@ -32,8 +33,10 @@ FASTER, SLOWER = "faster", "slower"
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
-#: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
-WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
+#: The beginnings of the paths of a partition's writes, of a controller's records of a broker, and
+#: of a leader's records of its voters.
+WRITES, BROKER_RECORDS, QUORUM_RECORDS = "state_writes.", "broker_records.", "quorum_records."
+_RECORDS = (WRITES, BROKER_RECORDS, QUORUM_RECORDS)
 
 #: Columns of a write with KRaft.
 _LEADER, _ISR, _LEADER_EPOCH = 1, 2, 5
@@ -42,7 +45,9 @@ _LEADER, _ISR, _LEADER_EPOCH = 1, 2, 5
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
 #: The beginnings of paths of responses.
-_RESPONSES = {"admin", "answers", "fetch", "result", "results", "stream", "values"}
+_RESPONSES = {
+    *("admin", "answer", "answers", "fetch", "probe", "result", "results", "stream", "values")
+}
 #: The last names in paths of partitions.
 _OF_PARTITIONS = {
     *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch", "recovering"),
@@ -54,9 +59,9 @@ _OF_PARTITIONS = {
 #: harness itself, and values that every file of a format has.
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
-    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
+    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message", "directory"),
     *("wait", "step_ms", "quiesced_after_ms", recorded_schedule.REASSIGNED_MS),
-    *("acks", "rate", "requests", "slow", "tp"),
+    *("acks", "rate", "requests", "slow", "tp", "tool"),
 }
 
 
@@ -106,12 +111,14 @@ class Field:
 
 def field_name(path: str) -> str:
     """The name of a field without the partition, the broker and the step that it is of."""
-    if path.startswith((WRITES, BROKER_RECORDS)):
-        return path.partition(".")[0]
     first, _, _ = path.partition(".")
+    if path.startswith(_RECORDS):
+        return first
     if first in _RESPONSES:
         return "responses"
     *above, last = path.split(".")
+    if first == QUORUM:
+        return f"{QUORUM} {last}"
     if last.isdigit() and above:
         return above[-1]
     return last if first != "partitions" or last in _OF_PARTITIONS else "partitions"
@@ -150,12 +157,8 @@ def compare(
     for name, writes in recorded.state_writes.items():
         played = outcome.state_writes.get(name, [])
         yield from _compare_writes(number, f"{WRITES}{name}", writes, played, outcome)
-    if recorded.broker_records is not None:
-        of_brokers = recorded.broker_records
-        yield from _surplus_writes(number, BROKER_RECORDS, of_brokers, outcome.broker_records)
-        for name, writes in of_brokers.items():
-            played = outcome.broker_records.get(name, [])
-            yield from _compare_writes(number, f"{BROKER_RECORDS}{name}", writes, played, outcome)
+    for above in (BROKER_RECORDS, QUORUM_RECORDS):
+        yield from _compare_records(above, recorded, outcome)
     for name, span in recorded.result.ranges_ms.items():
         if name in outcome.times_ms and _is_compared(name.split(".")):
             yield _time(number, name, span, outcome.times_ms[name])
@@ -234,11 +237,26 @@ def _surplus_writes(
     recorded: Mapping[str, recorded_schedule.StateWrites],
     played: Mapping[str, list[StateWrite]],
 ) -> Iterator[Field]:
-    """Writes of a partition or a broker of which none was recorded in this step."""
+    """Writes of a partition, or records, of which none was recorded in this step."""
     for name in sorted(played.keys() - recorded.keys()):
         columns = [each.columns for each in played[name]]
         if columns:
             yield Field(number, f"{above}{name}", EXACT, [], columns, equal=False)
+
+
+def _compare_records(
+    above: str, recorded: recorded_schedule.RecordedStep, outcome: StepOutcome
+) -> Iterator[Field]:
+    """The records of one sort, if the recording has any of that sort."""
+    sort = above.removesuffix(".")
+    records = getattr(recorded, sort)
+    if records is None:
+        return
+    played = getattr(outcome, sort)
+    yield from _surplus_writes(recorded.number, above, records, played)
+    for name, writes in records.items():
+        path = f"{above}{name}"
+        yield from _compare_writes(recorded.number, path, writes, played.get(name, []), outcome)
 
 
 def _compare_writes(
@@ -248,7 +266,7 @@ def _compare_writes(
     played: list[StateWrite],
     outcome: StepOutcome,
 ) -> Iterator[Field]:
-    """The writes of a partition or a broker, and their times."""
+    """The writes of a partition, or records, and their times."""
     columns = [each.columns for each in played]
     if writes.exact is False:
         seen = writes.writes_by_repeat
@@ -323,7 +341,7 @@ def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
     """The field of the step at a place, marked if it is shifted."""
     if field.equal or field.kind not in (EXACT, VARIED):
         return field
-    if field.path.startswith((WRITES, BROKER_RECORDS)):
+    if field.path.startswith(_RECORDS):
         shifted = _writes_are_shifted(field.path, steps, place) or _joins_differ(field)
     else:
         before = _nearest_other(field, steps[:place][::-1])

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
 from tidegauge.laboratory.conformance.recorded_dialects import FENCED, fencing_order
+from tidegauge.laboratory.conformance.recorded_quorums import is_id
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -141,7 +142,7 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         #: From one check of sessions to the next.
         self._check_ms = self._session_ms // 8
         #: Node id of the active controller.
-        self._active = schedule.first_controller
+        self._active = schedule.voters[0]
         #: That of the active controller that was stopped or paused last.
         self._former: int | None = None
         #: Whether a harness has not waited since then until all was quiet.
@@ -150,8 +151,9 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         self._stream: Stream | None = None
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
-        controllers = (recorded_schedule.ACTIVE, *self.schedule.controllers)
-        return [each for each in processes if each not in controllers]
+        """Those that are no controllers, which alone are named by words for their roles."""
+        controllers = self.schedule.controllers
+        return [each for each in processes if is_id(each) and each not in controllers]
 
     def _control_plane_is_up(self) -> bool:
         stopped = {*self._down, *self._paused}.intersection(self.schedule.controllers)
@@ -176,7 +178,9 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         """The node ids of brokers and controllers that a recorded step hits."""
         named = schedule_writer.listed(recorded.step["b"])
         if any(str(each).startswith(_ROLES) for each in named):
-            return recorded.chosen[(self.seed - 1) % len(recorded.chosen)]
+            if not recorded.chosen:
+                raise ValueError(f"{named[0]} needs chosen_by_repeat, the ids that are meant")
+            return self.schedule.own(recorded.chosen)
         return [
             self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each
             for each in named
@@ -278,7 +282,7 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         observed = recorded.observed or recorded_schedule.Merged()
         repeats = observed.varies.get(f"partitions.{name}.replicas_assigned")
         if repeats:
-            return list(repeats[(self.seed - 1) % len(repeats)])
+            return list(self.schedule.own(repeats))
         partition = observed.exact.get("partitions", {}).get(name, {})
         placed: list[int] | None = partition.get("replicas_assigned")
         return placed
@@ -308,12 +312,11 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         processes = self._processes(played.recorded)
         brokers = self._brokers_among(processes)
         self._bring_down("crash", [each for each in processes if each not in brokers], "kill")
-        repeat = self.seed - 1
         apart_ms = self._heartbeat_ms
         if self._session_ms <= _PATIENCE_MS:
             apart_ms += self._check_ms + _CHECK_AGAIN_MS
         timelines = [
-            step.timelines[repeat % len(step.timelines)]
+            self.schedule.own(step.timelines)
             for step in self.schedule.steps
             if step.timelines and step.number >= played.recorded.number
         ]
@@ -380,7 +383,7 @@ class KRaftWriter(schedule_writer.ScheduleWriter):
         repeats = result.varies.get("stream.requests")
         if repeats is None:
             repeats = [result.exact["stream"]["requests"]]
-        requests = repeats[(self.seed - 1) % len(repeats)]
+        requests = self.schedule.own(repeats)
         during_ms = sum(each.time_ms("step_ms") for each in rest[:stop])
         request = schedule_writer.partition_of(step["tp"]) | self._produce_arguments(
             step | {"n": 1}

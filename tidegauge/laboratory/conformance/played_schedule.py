@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegauge.laboratory.conformance import played_state
+from tidegauge.laboratory.conformance.played_quorum import PlayedQuorum
 from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
-from tidegauge.laboratory.conformance.recorded_dialects import Tree
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import CREATES
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
 from tidegauge.laboratory.conformance.translation import Translation
@@ -31,7 +32,17 @@ _UNSEEN = {
 _PATIENCE_US = 3_000_000
 _NO_ERROR = "NONE"
 #: Steps that wait for a condition.
-_WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
+_WAITS = {
+    *("wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"),
+    *("wait_leader", "wait_newdir", "wait_observer", "wait_voters"),
+}
+#: Steps with one request to a controller, by op: the names of its answer and of its time.
+_ASKS_QUORUM = {
+    "add_voter": ("answer", "answer_ms"),
+    "remove_voter": ("answer", "answer_ms"),
+    "features": ("answer", "answer_ms"),
+    "probe": ("probe", "probe_ms"),
+}
 #: Steps with requests to the active controller.
 _ADMINISTERS = {*CREATES, "pref", "reassign", "config", "broker_config", "move_dir", "delete"}
 
@@ -60,12 +71,17 @@ class _Reader:
         schedule = translation.schedule
         #: The state of the control plane.
         self.held: ZooKeeperState | KRaftState
+        #: The quorum, if its voters change.
+        self.quorum: PlayedQuorum | None = None
         if schedule.mode == KRAFT_MODE:
             self.held, self.keeps_epochs = KRaftState(self.names, schedule), True
+            if schedule.changes_voters:
+                self.quorum = PlayedQuorum(self.names, schedule)
         else:
             self.held = ZooKeeperState(self.names, schedule)
             rules = rules_of(schedule.release, schedule.protocol)
             self.keeps_epochs = rules.records_carry_epoch
+        self.schedule = schedule
         self.brokers = schedule.brokers
         self.topics: list[str] = []
         #: Index of the recorded step that is being played; -1: before the first.
@@ -101,7 +117,10 @@ class _Reader:
 
     def take(self, row: TraceRow) -> None:
         """Take over the information of one row."""
-        self.held.take(row, self.outcomes[self.now] if self.now >= 0 else None)
+        outcome = self.outcomes[self.now] if self.now >= 0 else None
+        self.held.take(row, outcome)
+        if self.quorum is not None:
+            self.quorum.take(row, outcome)
         if row.kind == "step_taken":
             self._take_step(row)
         elif row.kind in {"step_answered", "step_unanswered"}:
@@ -137,10 +156,18 @@ class _Reader:
         if number == self.steps[index].end - 1:
             self._end_of_step(index, row["time_us"])
         if number in self._observations:
-            observed = self.held.observe(self.topics)
-            processes = {str(broker): self._process(broker) for broker in self.brokers}
-            observed["process"] = observed.get("process", {}) | processes
-            self.outcomes[index].observed = observed
+            self._observe(self.steps[index], self.outcomes[index])
+
+    def _observe(self, step: PlayedStep, outcome: StepOutcome) -> None:
+        """Observe the control plane and all processes; brokers have rows of their own."""
+        observed = self.held.observe(self.topics)
+        processes = {str(broker): self._process(broker) for broker in self.brokers}
+        processes = observed.get("process", {}) | processes
+        if self.quorum is not None:
+            silent = {id_ for id_, state in processes.items() if state != played_state.UP}
+            observed |= self.quorum.observe(silent, step.unformatted)
+        started = dict.fromkeys(map(str, step.booting), played_state.UP)
+        outcome.observed = observed | {"process": processes | started}
 
     def _end_of_step(self, index: int, time_us: int) -> None:
         outcome = self.outcomes[index]
@@ -153,6 +180,8 @@ class _Reader:
             self._end_stream(outcome, self._responses[index])
         if recorded.op == "reassign" and self._is_moving(recorded.step["to"]):
             outcome.result["pending"] = True
+        if recorded.op == "wait_leader" and self.quorum is not None:
+            outcome.result["leader"] = self.quorum.leader_id
         if recorded.op in _WAITS:
             outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
 
@@ -179,8 +208,8 @@ class _Reader:
             return
         step, (_, name, epoch) = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
-        if step.recorded.op in _ADMINISTERS:
-            self._take_admin_answer(step, outcome, row, name)
+        if step.recorded.op in {*_ASKS_QUORUM, *_ADMINISTERS}:
+            self._take_answer_of_controller(step, outcome, row, name)
             return
         if row.kind == "step_unanswered":
             answer: Tree = {"error": f"NO_RESPONSE({self._cause(row)})", "to": self._id(row)}
@@ -207,6 +236,27 @@ class _Reader:
                     self.outcomes[other].result["result"] = answer
                     break
 
+    def _take_answer_of_controller(
+        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, name: str
+    ) -> None:
+        """A controller has responded, or not."""
+        error = _NAMES_OF_ERRORS[row["error"]]
+        if row.kind == "step_unanswered":
+            error = f"NO_RESPONSE({_CAUSES.get(error, 'TimeoutError')})"
+        if step.recorded.op in _ASKS_QUORUM:
+            self._take_answer_of_quorum(step, outcome, row, error)
+        else:
+            self._take_admin_answer(step, outcome, error, name)
+
+    def _take_answer_of_quorum(
+        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, error: str
+    ) -> None:
+        """The response to the one request of a step, from the controller that was asked."""
+        name, time_name = _ASKS_QUORUM[step.recorded.op]
+        asked = self.names.processes[row["from_process"]].number
+        outcome.result[name] = {"error": error, "asked": self.schedule.voters[asked]}
+        outcome.times_ms[time_name] = (row["time_us"] - outcome.begin_us) / 1000
+
     def _take_response_of_stream(self, row: TraceRow) -> None:
         error = _NAMES_OF_ERRORS[row["error"]]
         if row.kind == "step_unanswered":
@@ -216,13 +266,9 @@ class _Reader:
         time_ms = (row["time_us"] - self._sent_us) / 1000
         self._responses[self._streamed[row["step"]]].append((time_ms, error))
 
-    def _take_admin_answer(
-        self, step: PlayedStep, outcome: StepOutcome, row: TraceRow, name: str
-    ) -> None:
-        """The active controller has responded, or not: about one partition, or as a whole."""
-        error = _NAMES_OF_ERRORS[row["error"]]
-        if row.kind == "step_unanswered":
-            error = f"NO_RESPONSE({_CAUSES.get(error, 'TimeoutError')})"
+    @staticmethod
+    def _take_admin_answer(step: PlayedStep, outcome: StepOutcome, error: str, name: str) -> None:
+        """The response of the active controller: about one partition, or as a whole."""
         admin = outcome.result.setdefault("admin", {"error": _NO_ERROR})
         if name:
             admin.setdefault("results", {})[name] = error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.laboratory.conformance import recorded_dialects
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.runs.trace_events import Names
 from tidegauge.runs.zookeeper import pending_notifications
@@ -33,12 +34,14 @@ class StepOutcome:
     begin_us: int = 0
     #: None: the step did not finish.
     end_us: int | None = None
-    observed: recorded_dialects.Tree = field(default_factory=dict)
-    result: recorded_dialects.Tree = field(default_factory=dict)
+    observed: Tree = field(default_factory=dict)
+    result: Tree = field(default_factory=dict)
     #: By partition.
     state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
     #: By broker (``b1``), of KRaft.
     broker_records: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
+    #: The records about voters, of KRaft.
+    quorum_records: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
     #: Milliseconds since the step began, by path as in a recording.
     times_ms: dict[str, float] = field(default_factory=dict)
 
@@ -131,7 +134,7 @@ class ZooKeeperState(_HeldState):
             name = self.names.partition(row["partition"])
             outcome.state_writes[name].append(StateWrite(columns, row["time_us"]))
 
-    def _state(self, row: TraceRow) -> recorded_dialects.Tree:
+    def _state(self, row: TraceRow) -> Tree:
         """A partition's state in the form of a recording."""
         return {
             "controller_epoch": row["controller_epoch"],
@@ -141,10 +144,10 @@ class ZooKeeperState(_HeldState):
             "isr": self.names.brokers_in(row["isr"], row["partition"]),
         }
 
-    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
+    def observe(self, topics: list[str]) -> Tree:
         """The observation of it and of these topics' partitions; brokers have rows of their own."""
         is_out = any(self.is_hit(process, "zookeeper_outage") for process in [*self._faults])
-        tree: recorded_dialects.Tree = {
+        tree: Tree = {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
             "isr_change_notifications": len(self.pending.numbers),
@@ -400,7 +403,7 @@ class KRaftState(_HeldState):
                 columns += after.moves
         return columns
 
-    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
+    def observe(self, topics: list[str]) -> Tree:
         """The observation of it and of these topics' partitions; brokers have rows of their own."""
         self._close_batch()
         unfenced = {codes.BROKER_ACTIVE, codes.BROKER_SHUTTING_DOWN}
@@ -429,13 +432,13 @@ class KRaftState(_HeldState):
             },
         }
 
-    def _log_dirs(self, broker: int) -> recorded_dialects.Tree:
+    def _log_dirs(self, broker: int) -> Tree:
         """The log directories of a broker, under the names that a harness gives their ids."""
         names = [f"b{broker}#{number + 1}" for number in range(self._directories)]
         return {"log_dirs": names, "cordoned": names[: self._cordoned[broker]]}
 
     @staticmethod
-    def _partition(registration: Registration) -> recorded_dialects.Tree:
+    def _partition(registration: Registration) -> Tree:
         state = {
             name: getattr(registration, name)
             for name in (

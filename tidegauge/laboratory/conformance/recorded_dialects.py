@@ -30,6 +30,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.laboratory.conformance import recorded_quorums
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     MODE_NAMES,
@@ -128,9 +130,6 @@ def fencing_order(brokers: list[int], timelines: Iterable[list[list[Any]]]) -> l
     return sorted(brokers, key=lambda each: fenced.index(each) if each in fenced else len(fenced))
 
 
-#: A tree of observed values by name.
-Tree = dict[str, Any]
-
 #: By mode: the name of a partition's state in an observation.
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 
@@ -200,7 +199,8 @@ def _of_kraft(recording: Tree) -> Tree:
     if not isinstance(settings, dict) or not isinstance(features, dict | None):
         raise UnknownDialectError("has settings or features that are no objects")
     form["settings"] = settings.get("broker", {})
-    form["controller_settings"] = settings.get("controller", {})
+    own = recorded_quorums.settings_of_controllers(recording)
+    form["controller_settings"] = settings.get("controller", {}) | own
     if features is not None:
         # A feature that is not listed is at level 0: off.
         form["metadata_version"] = _metadata_version(features.get("metadata.version"))
@@ -210,10 +210,18 @@ def _of_kraft(recording: Tree) -> Tree:
         active = (each for _, seen in _observations(recording) for each in _controllers(seen))
         first = next((each for each in active if each in controllers), controllers[0])
         form["first_controller"] = first
+        form.setdefault("start_controllers", controllers)
+        form["controllers"] = recorded_quorums.named_controllers(form)
     for _, observed in _observations(recording):
         _complete_moves(observed)
+        recorded_quorums.simplify_observed(observed)
+    for step in recorded_quorums.steps_of(form):
+        recorded_quorums.simplify_answer(step)
     _number_controllers(form)
     _add_broker_records(form)
+    form["changes_voters"] = recorded_quorums.changes_voters(form)
+    if form["changes_voters"] and _have_timelines(form["steps"]):
+        _add_quorum_records(form)
     return form
 
 
@@ -276,11 +284,18 @@ def _numbered_writes(writes: Tree, numbers: list[_Numbers]) -> Tree:
     return writes | {"exact": False, "writes": [], "writes_by_repeat": numbered}
 
 
+def _add_quorum_records(form: Tree) -> None:
+    """The records about the quorum, of the records that the recording has of all."""
+    form["steps"] = [
+        step | {"quorum_records": recorded_quorums.merged_records(step["timeline_by_repeat"])}
+        for step in form["steps"]
+    ]
+
+
 def _add_broker_records(form: Tree) -> None:
     """The records about brokers, of the records that the recording has of all that was written."""
     steps, startups = form["steps"], form.get("startup_by_repeat", [])
-    has_all = isinstance(steps, list) and all("timeline_by_repeat" in step for step in steps)
-    if not startups or not has_all:
+    if not startups or not _have_timelines(steps):
         return
     repeats = [
         records_by_step(startup, [step["timeline_by_repeat"][repeat] for step in steps])

@@ -23,16 +23,13 @@ between the two dialects.
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.laboratory.conformance.recorded_dialects import (
-    Tree,
-    UnknownDialectError,
-    in_one_form,
-)
+from tidegauge.laboratory.conformance.recorded_dialects import UnknownDialectError, in_one_form
+from tidegauge.laboratory.conformance.recorded_quorums import Tree
 from tidegauge.replication.release_versions import MODE_NAMES, ZOOKEEPER_MODE, Mode
 
 #: Steps without a wait for quiescence after them.
@@ -40,6 +37,8 @@ _CHANGES_NOTHING = {
     *("collect", "epochs", "fetch", "send_async", "sleep"),
     *("values", "wait", "wait_reg", "wait_unreg"),
     *("wait_ctrl", "wait_fenced", "wait_unfenced"),
+    *("wait_leader", "wait_newdir", "wait_observer", "wait_voters"),
+    *("add_voter", "probe", "remove_voter", "tool"),
 }
 
 #: The time until the request of a reassignment was gone from ZooKeeper.
@@ -47,7 +46,7 @@ REASSIGNED_MS = "znode_gone_ms"
 
 #: Steps that create a topic: with an assignment, or placed by the controller.
 CREATES = {"create", "create_auto"}
-#: The active controller of a KRaft cluster, by its role instead of its node id.
+#: The active controller of a KRaft cluster: by its role instead of its node id, and as observed.
 ACTIVE = "controller"
 #: Steps at whose end a process runs that did not before.
 BRINGS_BACK = {"start", "resume"}
@@ -75,6 +74,7 @@ def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
     return step
 
 
+_Value = TypeVar("_Value")
 Span = Annotated[tuple[float, float], BeforeValidator(_span)]
 
 
@@ -124,6 +124,9 @@ class RecordedStep(RecordedPart):
     state_writes: dict[str, StateWrites] = {}
     #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
     broker_records: dict[str, StateWrites] | None = None
+    #: KRaft: the records about voters and about leaders, each ``[kind, content]``; None: the
+    #: recording has none.
+    quorum_records: dict[str, StateWrites] | None = None
     #: KRaft, of each repeat: the node ids of the controllers that the step names by a word.
     chosen: list[list[int]] = Field(default=[], alias="chosen_by_repeat")
     #: KRaft, of each repeat: all records of the metadata log.
@@ -153,6 +156,12 @@ class RecordedStep(RecordedPart):
         return self.time_ms(name) if waited else None
 
 
+class FirstVoters(RecordedPart):
+    """The voters whose directories were formatted with --initial-controllers or --standalone."""
+
+    initial: list[int]
+
+
 class RecordedSchedule(RecordedPart):
     """A whole file."""
 
@@ -176,18 +185,35 @@ class RecordedSchedule(RecordedPart):
     metadata_version: str | None = None
     eligible_leader_replicas: bool | None = None
     #: KRaft: how a quorum with dynamic voters began (KIP-853); None: its voters are static.
-    quorum: dict[str, Any] | None = None
+    quorum: FirstVoters | None = None
+    #: KRaft: whether its voters may change, or are asked to.
+    changes_voters: bool = False
+    #: KRaft: the controllers that run before the first step.
+    start_controllers: list[int] = []
     steps: list[RecordedStep] = Field(min_length=1)
+    #: The repeat that is played: it decides where they differ.
+    repeat: int = 0
+
+    def of_repeat(self, repeat: int) -> Self:
+        """The same schedule, of which another repeat is played."""
+        return self.model_copy(update={"repeat": repeat})
+
+    def own(self, repeats: list[_Value]) -> _Value:
+        """Of the values of all repeats that of the one that is played."""
+        return repeats[self.repeat % len(repeats)]
 
     @property
     def voters(self) -> list[int]:
         """The node ids of the quorum's controllers by their numbers in a run.
 
         The one that was active first has number 0. A race decides which of the others is elected
-        after it: their ids are in the order in which they were active.
+        after it: their ids are in the order in which they were active. In a quorum whose voters
+        change the ids decide that, of the voters to which a leader hands over: they stay in order.
         """
         active = [controller for _, controller in self._active_controllers()]
-        return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
+        first = next((each for each in active if each in self.controllers), self.first_controller)
+        others = sorted(self.controllers) if self.changes_voters else [*active, *self.controllers]
+        return list(dict.fromkeys([first, *others]))
 
     def active_controller_after(self, controller: int, step: int) -> int:
         """The node id of the first other controller that was active in or after a step."""
@@ -196,16 +222,12 @@ class RecordedSchedule(RecordedPart):
 
     def _active_controllers(self) -> list[tuple[int, int]]:
         """The number of a step, and the node id of the controller that was active at its end."""
-        return [
-            (step.number, controller)
-            for step in self.steps
-            if step.observed is not None
-            for controller in (
-                step.observed.exact.get("controller"),
-                *step.observed.varies.get("controller", [])[:1],
-            )
-            if controller is not None
-        ]
+        seen = ((step.number, step.observed) for step in self.steps if step.observed is not None)
+        active = (
+            (number, self.own(observed.varies.get(ACTIVE, [observed.exact.get(ACTIVE)])))
+            for number, observed in seen
+        )
+        return [(number, each) for number, each in active if isinstance(each, int)]
 
     @property
     def log_directories(self) -> int:
@@ -217,7 +239,9 @@ class RecordedSchedule(RecordedPart):
     @property
     def names_a_controller(self) -> bool:
         """Whether a step hits a controller other than the first one, by its id or by its role."""
-        others = set(self.controllers) - {self.first_controller}
+        if self.changes_voters:
+            return True
+        others = set(self.controllers) - {self.voters[0]}
         named: set[Any] = set()
         stops = 0
         for step in self.steps:

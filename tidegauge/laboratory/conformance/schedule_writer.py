@@ -51,6 +51,10 @@ class PlayedStep:
     streamed: list[int] = field(default_factory=list)
     #: The step that observes; None if there was no observation.
     observation: int | None = None
+    #: At its end: controllers that have been started and are not up yet, and those whose
+    #: directories are not formatted.
+    booting: frozenset[int] = frozenset()
+    unformatted: frozenset[int] = frozenset()
 
     @property
     def step(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegauge.laboratory.conformance import schedule_writer
-from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
-from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
+from tidegauge.laboratory.conformance.control_plane_writers import ZooKeeperWriter
+from tidegauge.laboratory.conformance.quorum_writer import QuorumWriter
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import CORDONED_LOG_DIRS, NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -96,15 +97,12 @@ def translate(
         RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
         the schedule is not a valid scenario.
     """
-    if schedule.quorum is not None or any(step.op == "add_voter" for step in schedule.steps):
-        raise RecordingError(
-            f"{schedule.name}: its quorum has dynamic voters (KIP-853), which the simulator does "
-            "not have"
-        )
+    schedule = schedule.of_repeat(seed - 1)
+    writer: schedule_writer.ScheduleWriter
     if schedule.mode == KRAFT_MODE:
-        writer: schedule_writer.ScheduleWriter = KRaftWriter(schedule, seed)
+        writer = of_quorum = QuorumWriter(schedule, seed)
         writer.write_all()
-        own, not_modelled = _of_kraft(schedule, writer)
+        own, not_modelled = _of_kraft(schedule, of_quorum)
     else:
         writer = zookeeper = ZooKeeperWriter(schedule, seed)
         writer.write_all()
@@ -141,9 +139,7 @@ def _of_zookeeper(
     }, not_modelled
 
 
-def _of_kraft(
-    schedule: RecordedSchedule, writer: schedule_writer.ScheduleWriter
-) -> tuple[dict[str, Any], list[str]]:
+def _of_kraft(schedule: RecordedSchedule, writer: QuorumWriter) -> tuple[dict[str, Any], list[str]]:
     """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
     names.append(CORDONED_LOG_DIRS)
@@ -158,7 +154,7 @@ def _of_kraft(
     return {
         "mode": KRAFT_MODE,
         **{name: value for name, value in features.items() if value is not None},
-        "controllers": {"count": len(schedule.controllers), "settings": settings},
+        "controllers": writer.controllers() | {"settings": settings},
         "cluster": cluster,
         "costs": _KRAFT_COSTS,
     }, sorted(unknown)

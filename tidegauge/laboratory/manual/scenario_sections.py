@@ -101,7 +101,7 @@ _UNITS = _by_field(
         "bytes": "record_bytes",
         "clients": "clients",
         "controllers": "count",
-        "controller number": "bootstrap_servers voters observes",
+        "controller number": "bootstrap_servers voters observes leads",
         "directories": "log_directories",
         "epoch": "leader_epoch",
         "level": "kraft_version",

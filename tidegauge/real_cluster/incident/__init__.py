@@ -13,6 +13,7 @@ the real run with that of the proposed scenario.
 ``controller_loss.py``   active controllers that were lost
 ``lagging.py``           followers that leaders took out of ISRs, and the workload that this shows
 ``operator_steps.py``    topics that were made or deleted, moves, preferred elections
+``voter_changes.py``     controllers that became voters, or were none any more, and their lost disks
 ``truncated_start.py``   what logs leave open that begin in the middle
 ``proposed_faults.py``   the faults for what was found, each with its evidence
 ``proposal.py``          all of it as a scenario in YAML, with a notice of the evidence

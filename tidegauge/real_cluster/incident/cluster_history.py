@@ -88,6 +88,21 @@ class IsrExpansion(NamedTuple):
     follower: int
 
 
+class WrittenVoters(NamedTuple):
+    """The voters of the quorum from a time on, as the first controller has them in its log."""
+
+    time_us: int
+    #: Keys: ids of controllers with the numbers of their directories.
+    voters: tuple[str, ...]
+    #: The offset of their record; -1: directories were formatted with them.
+    offset: int
+
+    @property
+    def words(self) -> str:
+        """The place of the record."""
+        return "at first" if self.offset < 0 else f"from record {self.offset} on"
+
+
 class _Change(Protocol):
     @property
     def time_us(self) -> int: ...
@@ -95,7 +110,14 @@ class _Change(Protocol):
 
 _Key = TypeVar("_Key")
 _Timed = TypeVar(
-    "_Timed", ActiveController, BrokerEvent, WrittenState, Assignment, IsrRemoval, IsrExpansion
+    "_Timed",
+    ActiveController,
+    BrokerEvent,
+    WrittenState,
+    Assignment,
+    IsrRemoval,
+    IsrExpansion,
+    WrittenVoters,
 )
 
 
@@ -107,6 +129,12 @@ def _all_moved(
     changes: dict[_Key, list[_Timed]], moved_us: Callable[[int], int]
 ) -> dict[_Key, list[_Timed]]:
     return {key: _moved(of_key, moved_us) for key, of_key in changes.items()}
+
+
+def _times_moved(
+    times_us: dict[int, list[int]], moved_us: Callable[[int], int]
+) -> dict[int, list[int]]:
+    return {node: [moved_us(time_us) for time_us in times] for node, times in times_us.items()}
 
 
 @dataclass
@@ -133,6 +161,10 @@ class ClusterHistory:
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
     removals: list[IsrRemoval] = field(default_factory=list)
     expansions: list[IsrExpansion] = field(default_factory=list)
+    #: Each set of voters that another follows, and the last one; none: they are static.
+    voters: list[WrittenVoters] = field(default_factory=list)
+    #: The times at which a controller has read voters in its log, by its id.
+    voters_read: dict[int, list[int]] = field(default_factory=dict)
     #: Partitions with an unclean election.
     unclean: set[str] = field(default_factory=set)
     #: The times of the rows that a broker wrote itself, in order: its signs of life.
@@ -156,7 +188,7 @@ class ClusterHistory:
     @property
     def times_us(self) -> list[int]:
         """The times of all changes, and the end."""
-        lists: list[Sequence[_Change]] = [self.terms, self.removals, self.expansions]
+        lists: list[Sequence[_Change]] = [self.terms, self.removals, self.expansions, self.voters]
         lists += [*self.lives.values(), *self.states.values(), *self.assignments.values()]
         times = [change.time_us for changes in lists for change in changes]
         return [*times, *chain(*self.signs.values()), self.end_us]
@@ -173,10 +205,9 @@ class ClusterHistory:
             assignments=_all_moved(self.assignments, moved_us),
             removals=_moved(self.removals, moved_us),
             expansions=_moved(self.expansions, moved_us),
-            signs={
-                broker: [moved_us(time_us) for time_us in times]
-                for broker, times in self.signs.items()
-            },
+            voters=_moved(self.voters, moved_us),
+            voters_read=_times_moved(self.voters_read, moved_us),
+            signs=_times_moved(self.signs, moved_us),
         )
 
     def is_registered_before(self, broker: int) -> bool:
@@ -297,6 +328,21 @@ def _read_broker_state(history: ClusterHistory, event: TraceEvent) -> None:
     history.lives.setdefault(event.broker, []).append(change)
 
 
+def _read_voters(history: ClusterHistory, event: TraceEvent) -> None:
+    """Of the same record in several logs the first row counts; static voters do not."""
+    if event.kraft_version == 0:
+        return
+    history.voters_read.setdefault(event.broker, []).append(event.time_us)
+    voters = WrittenVoters(event.time_us, tuple(event.voters), int(event.row["voters_offset"]))
+    known = history.voters
+    if not voters.voters or (known and voters.offset <= known[-1].offset):
+        return
+    if known and known[-1].voters == voters.voters:
+        known[-1] = known[-1]._replace(offset=voters.offset)
+    else:
+        known.append(voters)
+
+
 def _read_shrunk(history: ClusterHistory, event: TraceEvent) -> None:
     leader = _own_broker(history, event)
     if leader is None:
@@ -351,6 +397,7 @@ _READERS = {
     "partition_replicas": _read_partition_replicas,
     "leader_elected": _read_elected,
     "broker_state": _read_broker_state,
+    "quorum_voters": _read_voters,
     "isr_shrunk": _read_shrunk,
     "isr_expanded": _read_expanded,
     "broker_started": _read_started,

@@ -14,6 +14,7 @@ from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Span, Timings
+from tidegauge.real_cluster.incident.voter_changes import has_left
 
 #: The election of a controller with ZooKeeper.
 _LOST_BEFORE_US = 10_000
@@ -52,6 +53,8 @@ def controller_losses(
     for before, after in pairwise(terms):
         assert before.controller is not None
         if after.controller == before.controller:
+            continue
+        if history.has_kraft and has_left(history, before.controller, after.time_us):
             continue
         if history.has_kraft:
             losses.append(_of_quorum(before.controller, after.time_us, history, timings, sightings))

@@ -19,7 +19,7 @@ _TOGETHER_US = 2_000_000
 #: More elections are one request, even if some leaders stayed.
 _MOST_SINGLE = 50
 #: From the operator's request to the first state.
-_REQUEST_US = 45_000
+REQUEST_US = 45_000
 
 
 class OperatorStep(NamedTuple):
@@ -71,10 +71,10 @@ def _of_topics(history: ClusterHistory) -> Iterator[OperatorStep]:
         if topic in grown:
             numbers = ", ".join(map(str, sorted(grown[topic])))
             evidence += f"; partitions {numbers} were added later: here they exist from then on"
-        yield OperatorStep(time_us - _REQUEST_US, {"do": "create_topic", "topic": topic}, evidence)
+        yield OperatorStep(time_us - REQUEST_US, {"do": "create_topic", "topic": topic}, evidence)
     for topic, time_us in deleted.items():
         evidence = f"the partitions of {topic} are deleted"
-        yield OperatorStep(time_us - _REQUEST_US, {"do": "delete_topic", "topic": topic}, evidence)
+        yield OperatorStep(time_us - REQUEST_US, {"do": "delete_topic", "topic": topic}, evidence)
 
 
 def _moves(history: ClusterHistory) -> Iterator[OperatorStep]:
@@ -97,7 +97,7 @@ def _moves(history: ClusterHistory) -> Iterator[OperatorStep]:
         step: dict[str, Any] = {"do": "reassign", "partitions": partitions}
         if history.has_kraft:
             step["do"] = "alter_reassignments"
-        yield OperatorStep(at_us - _REQUEST_US, step, evidence)
+        yield OperatorStep(at_us - REQUEST_US, step, evidence)
 
 
 def _preferred_elections(
@@ -125,12 +125,12 @@ def _preferred_elections(
         last_us = elections[group[-1]][0]
         if _are_all(history, names, at_us, last_us) or len(names) > _MOST_SINGLE:
             step: dict[str, Any] = {"do": "preferred_election"}
-            yield OperatorStep(at_us - _REQUEST_US, step, evidence)
+            yield OperatorStep(at_us - REQUEST_US, step, evidence)
             continue
         for name in names:
             its = history.partitions[name]
             step = {"do": "preferred_election", "topic": its.topic, "partition": its.number}
-            yield OperatorStep(at_us - _REQUEST_US, step, evidence)
+            yield OperatorStep(at_us - REQUEST_US, step, evidence)
 
 
 def _are_all(history: ClusterHistory, names: list[str], at_us: int, last_us: int) -> bool:
@@ -157,10 +157,10 @@ def _preferred(history: ClusterHistory, partition: str, time_us: int) -> int:
 def _is_moving(history: ClusterHistory, partition: str, time_us: int) -> bool:
     """Whether the election belongs to a reassignment."""
     assignments = history.assignments.get(partition, ())
-    last = [each for each in assignments if each.time_us <= time_us + _REQUEST_US]
+    last = [each for each in assignments if each.time_us <= time_us + REQUEST_US]
     if not last:
         return False
-    near = any(abs(each.time_us - time_us) <= _REQUEST_US for each in last)
+    near = any(abs(each.time_us - time_us) <= REQUEST_US for each in last)
     return bool(last[-1].adding or last[-1].removing) or (near and len(assignments) > 1)
 
 

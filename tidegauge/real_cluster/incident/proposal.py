@@ -41,7 +41,9 @@ from tidegauge.real_cluster.incident.truncated_start import (
     infer_preexisting_controller,
     is_first_logged_after_loss,
 )
+from tidegauge.real_cluster.incident.voter_changes import disk_losses, voter_steps
 from tidegauge.runs.run import Run
+from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.yaml_file import comment, lines_of
 from tidegauge.simulation.quantities import format_duration, short_seconds_text, short_time_text
@@ -195,13 +197,19 @@ class _Writer:
         self._notices += infer_preexisting_controller(history, timings, found, sightings)
         if history.has_kraft:
             number_controllers(self._topology, history)
-        losses = controller_losses(history, timings, found, sightings)
+        self._disks = disk_losses(history, sightings)
+        losses = [
+            loss
+            for loss in controller_losses(history, timings, found, sightings)
+            if not any(disk.explains(loss.controller, loss.replaced_us) for disk in self._disks)
+        ]
         self._absences = found
         self._lags = lags(history, timings, found)
         writer = FaultWriter(history, self._topology, sightings, self._earlier_us)
         faults = [
             *writer.of_absences(found),
             *writer.of_controllers(losses),
+            *writer.of_disks(self._disks),
             *writer.of_lags(self._lags),
         ]
         return sorted(faults, key=lambda fault: fault.begin.at_us)
@@ -252,7 +260,11 @@ class _Writer:
 
     def _steps(self) -> list[dict[str, Any]]:
         written = []
-        for step in operator_steps(self._history, self._absences):
+        steps = [
+            *operator_steps(self._history, self._absences),
+            *voter_steps(self._history, self._topology, self._disks),
+        ]
+        for step in sorted(steps, key=lambda each: each.time_us):
             at_us = self._at(step.time_us)
             if step.step["do"] == "create_topic" and step.time_us <= self._up_us + _SOON_US:
                 # The brokers of the scenario may be a little slower.
@@ -314,7 +326,26 @@ class _Writer:
         if topology.value(_REBALANCE):
             settings[_REBALANCE] = False
             self._tell_of_rebalance()
-        return {"count": topology.controller_count, "settings": settings}
+        data: dict[str, Any] = {"count": topology.controller_count}
+        if topology.first_voters is not None:
+            data["voters"] = sorted(map(topology.controllers.index, topology.first_voters))
+            starts = {
+                topology.controllers.index(node): format_duration(self._at(start_us))
+                for node, start_us in self._late_controllers(topology.first_voters)
+            }
+            if starts:
+                data["start"] = starts
+        else:
+            settings.pop(AUTO_JOIN, None)
+        return {**data, "settings": settings}
+
+    def _late_controllers(self, voters: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The controllers that are no voters at first, and start in the run, by their lines."""
+        for node in self._history.directory.controllers:
+            first_us = self._sightings.first_line_us(node, -1)
+            is_late = first_us is not None and first_us > self._history.begin_us + _SOON_US
+            if node not in voters and is_late and first_us is not None:
+                yield node, first_us
 
     def _zookeeper(self) -> dict[str, Any]:
         tick_ms = self._topology.tick_ms

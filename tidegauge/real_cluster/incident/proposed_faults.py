@@ -10,6 +10,7 @@ from tidegauge.real_cluster.incident.controller_loss import ControllerLoss, Loss
 from tidegauge.real_cluster.incident.lagging import Cut, Lag, cuts
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Span, Topology
+from tidegauge.real_cluster.incident.voter_changes import DiskLoss
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_seconds_text, short_time_text
 
@@ -143,6 +144,17 @@ class FaultWriter(NamedTuple):
                 {"brokers": [selector]},
                 text,
             )
+
+    def of_disks(self, losses: Sequence[DiskLoss]) -> Iterator[ProposedFault]:
+        """The faults of controllers that came back with other disks."""
+        for loss in losses:
+            selector = str(self.topology.selector(loss.controller))
+            hits, fields = selector.replace(":", "-"), {"brokers": [selector]}
+            text = f"controller {loss.controller} ({selector}) lost its disk: {loss.evidence}"
+            # Its first lines are those of the start of its process.
+            starts_us = loss.read_us and loss.read_us - STARTING_US[True]
+            end_us = max(filter(None, (loss.back_us, starts_us)), default=None)
+            yield ProposedFault("disk_loss", hits, loss.begin, end_us, fields, text)
 
     def of_lags(self, found: Sequence[Lag]) -> Iterator[ProposedFault]:
         """The faults of followers that left ISRs and stayed registered."""

@@ -17,6 +17,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,12 @@ class Sightings:
         """The first line of a process after a time, up to a span."""
         later = [begin for begin, end in self._lines.get(node, []) if end > after_us]
         return max(later[0], after_us + 1) if later else None
+
+    def longest_silence_us(self, node: int, before_us: int) -> tuple[int, int] | None:
+        """The last and the first line around the longest time without one, before a time."""
+        spans = [span for span in self._lines.get(node, []) if span[0] < before_us]
+        silences = [(last, first) for (_, last), (first, _) in pairwise(spans)]
+        return max(silences, key=lambda silence: silence[1] - silence[0], default=None)
 
     def moved(
         self, moved_us: Callable[[int], int], is_left_out: Callable[[int], bool]

@@ -22,6 +22,7 @@ from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
+from tidegauge.runs.quorum import id_of_key
 from tidegauge.scenario.model.settings import SESSION_TIMEOUTS, broker_defaults, controller_defaults
 
 _COUNTS = (1, 3, 5)
@@ -40,6 +41,8 @@ class Topology:
     racks: dict[str, list[int]] = field(default_factory=dict)
     controller_settings: dict[str, Any] = field(default_factory=dict)
     controller_count: int = 3
+    #: Ids of the first voters, if they may change; None: the voters are static.
+    first_voters: list[int] | None = None
     #: Controllers in the order of their numbers in the scenario.
     controllers: list[int] = field(default_factory=list)
     #: Further fields of the scenario, such as metadata_version.
@@ -210,10 +213,14 @@ def number_controllers(topology: Topology, history: ClusterHistory) -> None:
         for term in history.terms
         if term.controller is not None and term.controller in history.directory.controllers
     ]
-    ids = list(dict.fromkeys([*active, *history.directory.controllers]))
+    voters = _first_voters(history)
+    ids = list(dict.fromkeys([*active, *(voters or ()), *history.directory.controllers]))
+    topology.first_voters = voters
     topology.controllers = ids
     known = max(len(ids), 1)
-    count = next((count for count in _COUNTS if count >= known), _COUNTS[-1])
+    count = known
+    if voters is None:
+        count = next((count for count in _COUNTS if count >= known), _COUNTS[-1])
     if history.directory.controllers:
         topology.controller_count = count
         numbers = ", ".join(f"{node} is controller:{place}" for place, node in enumerate(ids))
@@ -221,6 +228,13 @@ def number_controllers(topology: Topology, history: ClusterHistory) -> None:
     if count != known:
         text = f"{known} controllers are known ({named(ids)}); simulated are {count}"
         topology.notices.append(Notice("controllers", text))
+
+
+def _first_voters(history: ClusterHistory) -> list[int] | None:
+    """The voters as the run begins; None: those of controller.quorum.voters."""
+    if not history.voters or not history.scenario.get("controllers", {}).get("voters"):
+        return None
+    return [id_of_key(key) for key in history.voters[0].voters]
 
 
 _MS = 1000

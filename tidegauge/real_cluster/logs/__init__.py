@@ -23,6 +23,7 @@
 ``broker_states.py``         registrations, processes, controllers
 ``real_history.py``          all of it on one clock
 ``logged_configuration.py``  release, features and settings, as lines tell them
+``logged_voters.py``         the voters of a quorum, and the directories of controllers
 ``logged_cluster.py``        the cluster as a scenario, and the names for numbers in rows
 ``run_rows.py``              rows of the trace
 ``logged_run.py``            the folder of the run, and the report

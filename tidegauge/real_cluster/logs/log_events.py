@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform, get_type
 
 from tidegauge.real_cluster.logs.log_layout import LinePattern, line_pattern
 from tidegauge.real_cluster.logs.partition_rows import brokers_in
+from tidegauge.scenario.model.settings import AUTO_JOIN
 
 #: The ids of brokers and their epochs, as the controller of a cluster with ZooKeeper caches them.
 BrokerEpochs = tuple[tuple[int, int], ...]
@@ -21,7 +22,8 @@ BrokerEpochs = tuple[tuple[int, int], ...]
 Voters = tuple[tuple[int, str], ...]
 
 _EPOCH_OF = re.compile(rb"(\d+) -> (\d+)")
-_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=([\w-]+)")
+#: Up to 4.0 the id of a directory is an ``Optional[...]``.
+_VOTER = re.compile(rb"ReplicaKey\(id=(\d+), directoryId=(?:Optional\[)?([\w-]+)")
 #: The reader of a group, by the type of its field; a group without text is -1.
 _READERS: dict[object, Callable[[bytes], object]] = {
     int: lambda text: int(text or -1),
@@ -161,6 +163,7 @@ SETTINGS = (
     "controller.quorum.election.timeout.ms",
     "auto.leader.rebalance.enable",
     "controller.quorum.voters",
+    AUTO_JOIN,
 )
 
 
@@ -340,13 +343,27 @@ class QuorumLeader(LogEvent):
 @_read_from(
     rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
     rb"Latest set of voters is VoterSet",
-    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>\d+) ",
+    rb"\(voters=\{(?P<voters>.*)\}\) at offset (?P<offset>-?\d+) ",
 )
 class VotersLearned(LogEvent):
     """A node has read a set of voters in the metadata log (KIP-853)."""
 
     voters: Voters
     offset: int
+
+
+@_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Aborting add voter operation for ",
+    rb"(?P<voters>ReplicaKey\(.*?)(?: at .*?)? since (?P<reason>API_VERSIONS|kraft\.version|it is)",
+)
+class AdditionAborted(LogEvent):
+    """A leader does not add a voter that does not respond, is too old, or lags (KIP-853)."""
+
+    #: The one voter.
+    voters: Voters
+    #: The first words of the reason.
+    reason: str
 
 
 @_read_from(

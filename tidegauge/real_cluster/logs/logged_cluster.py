@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain, count, islice
 from typing import Any, NamedTuple
@@ -13,11 +13,13 @@ from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import REGISTERED, of_kind
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_configuration import Configuration, value_of
+from tidegauge.real_cluster.logs.logged_voters import first_voters
 from tidegauge.real_cluster.logs.partition_history import PartitionHistory
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.records import SLOTS
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.scenario.planned_partitions import PlannedPartitions
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 
@@ -89,7 +91,7 @@ def logged_cluster(history: RealHistory, name: str) -> LoggedCluster:
         "topics": topics,
     }
     if history.is_kraft:
-        data |= _of_quorum(configuration, len(controllers))
+        data |= _of_quorum(configuration, controllers, first_voters(history.events))
     try:
         scenario = scenario_from_mapping(data, name)
     except ScenarioError as error:
@@ -118,11 +120,19 @@ def brokers_of(history: RealHistory) -> list[int]:
     return sorted(found) or [0]
 
 
-def _of_quorum(configuration: Configuration, controllers: int) -> dict[str, Any]:
+def _of_quorum(
+    configuration: Configuration, controllers: Sequence[int], voters: Sequence[int]
+) -> dict[str, Any]:
     """The fields of a scenario with a quorum; some controllers may have left no logs."""
     features = configuration.features
-    settings = configuration.settings.controllers
-    data: dict[str, Any] = {"controllers": {"count": max(controllers, 1), "settings": settings}}
+    settings = dict(configuration.settings.controllers)
+    data: dict[str, Any] = {
+        "controllers": {"count": max(len(controllers), 1), "settings": settings}
+    }
+    if voters:
+        data["controllers"]["voters"] = sorted(map(controllers.index, voters))
+    else:
+        settings.pop(AUTO_JOIN, None)
     if features.metadata_version is not None:
         data["metadata_version"] = features.metadata_version
     cells = kraft_cells_of(configuration.release.number, features.metadata_version)
@@ -143,7 +153,11 @@ def _controllers_of(history: RealHistory) -> list[int]:
             found.update(int(each) for each in re.findall(r"(\d+)@", event.value))
         elif isinstance(event, log_events.RegisterBrokerRecord | log_events.LeaderLearned):
             found.add(event.node)
-    return sorted(found)
+        elif isinstance(event, log_events.VotersLearned):
+            found.update(node for node, _ in event.voters)
+    # The first one leads a quorum at first, so it has to be a voter.
+    first = {*first_voters(history.events)}
+    return sorted(found, key=lambda node: (node not in first, node))
 
 
 def _hosts(each: PartitionHistory) -> list[int]:

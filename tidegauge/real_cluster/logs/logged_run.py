@@ -10,7 +10,6 @@ import datetime as dt
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +19,16 @@ from numpy.typing import NDArray
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.simulate import manifest_of
 from tidegauge.engine.summary import figures_of
-from tidegauge.real_cluster.logs import log_events
-from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.log_reading import Extent
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster, logged_cluster
+from tidegauge.real_cluster.logs.logged_voters import (
+    FORMATTED,
+    LoggedVoters,
+    logged_voters,
+    successive_voters,
+)
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_rows import rows_of
 from tidegauge.scenario.text.errors import counted
@@ -192,8 +195,8 @@ class FoundInLogs(NamedTuple):
     states_with_assumed_isr: int
     #: ISRs that leaders announced and no line confirms.
     announced: list[dict[str, Any]]
-    #: The ids of the quorum's voters, one set after the other, if they changed.
-    voter_sets: list[list[int]]
+    #: The quorum's voters, one set after the other, if they may change (KIP-853).
+    voter_sets: list[LoggedVoters]
     #: The time of all lines, and the part of it that the run has.
     lines_span: WallClock
     run_span: WallClock
@@ -229,9 +232,9 @@ class FoundInLogs(NamedTuple):
                 f"{counted(len(self.announced), 'ISR')} announced by a leader, without a line that"
                 " confirms it: no state of the run"
             )
-        if self.voter_sets:
-            sets = "; then ".join(", ".join(map(str, each)) for each in self.voter_sets)
-            yield f"voters of the quorum:  {sets} (the run does not have these changes)"
+        for number, each in enumerate(self.voter_sets):
+            since = f"from {wall_clock(each.time_ms)}: " if number > 0 else ""
+            yield f"{'voters of the quorum:' * (number == 0):22} {since}{', '.join(each.keys)}"
         for path, reason in self.unread[:_MOST_UNREAD]:
             yield f"not read: {path}: {reason}"
         if len(self.unread) > _MOST_UNREAD:
@@ -265,7 +268,14 @@ class FoundInLogs(NamedTuple):
             "states_without_isr": self.states_without_isr,
             "states_with_assumed_isr": self.states_with_assumed_isr,
             "announced_isrs": self.announced,
-            "voter_sets": self.voter_sets,
+            "voter_sets": [
+                {
+                    "time": wall_clock(each.time_ms),
+                    "offset": None if each.offset == FORMATTED else each.offset,
+                    "voters": each.keys,
+                }
+                for each in self.voter_sets
+            ],
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
 
@@ -339,19 +349,11 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
             for each in history.partitions
             for announced in each.announced
         ],
-        voter_sets=_voter_sets(history),
+        voter_sets=successive_voters(logged_voters(history.events)),
         lines_span=history.lines,
         run_span=history.span,
         is_last_day=not history.window.is_asked_for,
     )
-
-
-def _voter_sets(history: RealHistory) -> list[list[int]]:
-    """The sets of voters in the order of the metadata log; none if there was one all the time."""
-    learned = of_kind(history.events, log_events.VotersLearned)
-    by_offset = {each.offset: each.voters for each in sorted(learned, key=lambda one: one.offset)}
-    sets = [voters for voters, _ in groupby(by_offset.values())]
-    return [[node for node, _ in voters] for voters in sets] if len(sets) > 1 else []
 
 
 def _clock_time(chosen: Callable[[list[int]], int], times_ms: Iterable[int]) -> str | None:

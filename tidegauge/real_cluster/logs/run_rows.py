@@ -19,11 +19,13 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
+from tidegauge.real_cluster.logs.logged_voters import LoggedVoters, aborted_additions, logged_voters
 from tidegauge.real_cluster.logs.partition_history import PartitionHistory, known_assignments
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.replication.replica_list import pack
+from tidegauge.replication.voter_set import pack as pack_voters
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
@@ -39,6 +41,7 @@ _RANKS: dict[type[Row], int] = {
     controller_rows.BrokerFailed: 1,
     controller_rows.BrokerRegistered: 1,
     controller_rows.BrokerState: 1,
+    controller_rows.QuorumVoters: 2,
     controller_rows.ControllerElected: 2,
     controller_rows.ControllerActive: 2,
     replica_rows.BecameLeader: 4,
@@ -154,6 +157,7 @@ class _ClusterRows:
         self._plan_lives()
         self._plan_brokers()
         self._plan_controllers()
+        self._plan_voters()
 
     def broker(self, broker: int) -> int:
         """The index of a broker; -1: there is none."""
@@ -237,6 +241,50 @@ class _ClusterRows:
             plane = self.plane_at(time_ms)
             active = controller_rows.ControllerActive
             self.planned.add(active, time_ms, plane, cause, **numbers)
+
+    def _plan_voters(self) -> None:
+        """Each set that a controller has read; of those before the run, the last one."""
+        history = self._history
+        before: dict[int, LoggedVoters] = {}
+        within: list[LoggedVoters] = []
+        for each in logged_voters(history.events):
+            if each.node in self._controllers:
+                if each.time_ms < history.first_ms:
+                    before[each.node] = each._replace(time_ms=history.first_ms)
+                else:
+                    within.append(each)
+        numbers = {node: number for number, node in enumerate(self._controllers)}
+        for each in [*before.values(), *within]:
+            self.planned.add(
+                controller_rows.QuorumVoters,
+                each.time_ms,
+                self._controllers[each.node],
+                broker=self._members[each.node],
+                voters=pack_voters((numbers[node], number) for node, number in each.voters),
+                voters_offset=each.offset,
+                quorum_epoch=self._epoch_at(each.time_ms),
+                kraft_version=1,
+                voters_committed=0,
+            )
+
+        for aborted in aborted_additions(history.events):
+            if aborted.leader in self._controllers and aborted.time_ms >= history.first_ms:
+                self.planned.add(
+                    controller_rows.VoterChangeAnswered,
+                    aborted.time_ms,
+                    self._controllers[aborted.leader],
+                    server=self._members.get(aborted.node, _UNKNOWN),
+                    voter_directory=aborted.directory,
+                    voter_change=int(codes.ADD_VOTER),
+                    error=aborted.error,
+                    voter_refusal=aborted.refusal,
+                )
+
+    def _epoch_at(self, time_ms: int) -> int:
+        """The epoch of the last known leader; 0 before the first one."""
+        changes = self._history.controllers
+        place = bisect_right(changes, time_ms, key=lambda change: change.time_ms)
+        return changes[place - 1].epoch if place > 0 else 0
 
     def _active_at(self, time_ms: int) -> int | None:
         """The active controller; before the first activation, the first one."""
