@@ -17,13 +17,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.replication.voter_set import ANY_DIRECTORY, is_voter, pack, voter_count
-from tidegauge.runs.quorum import VOTER_LOG, VOTER_STATE, quorum_terms
+from tidegauge.runs.quorum import (
+    QUORUM_VOTERS,
+    VOTER_LOG,
+    VOTER_STATE,
+    answered_changes,
+    quorum_terms,
+)
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.trace_rows import codes
 
-_VOTERS = "quorum_voters"
-_ANSWERED = "voter_change_answered"
 _FAULTS = ("fault_began", "fault_ended")
 #: The part of figures' names before the dot (``traces/figures.yaml``).
 PREFIX = "quorum."
@@ -53,21 +57,6 @@ class MarginSpan(NamedTuple):
         return self.end_us - self.begin_us
 
 
-class VoterAnswer(NamedTuple):
-    """The answer to a request that changes the voters."""
-
-    time_us: int
-    #: ``add``, ``remove`` or ``update``.
-    change: str
-    #: The id of the controller, and the number of its directory.
-    controller: int
-    directory: int
-    #: Kafka's name of the error: ``NONE``.
-    error: str
-    #: The reason, in words.
-    refusal: str
-
-
 def margin_spans(run: Run) -> list[MarginSpan]:
     """The margin of the quorum over a run, without gaps.
 
@@ -77,7 +66,7 @@ def margin_spans(run: Run) -> list[MarginSpan]:
     known = _RunningVoters(run)
     begin_us, margin = 0, known.margin()
     spans: list[MarginSpan] = []
-    for event in run.events_of(VOTER_STATE, _VOTERS, *_FAULTS, until_us=run.end_us):
+    for event in run.events_of(VOTER_STATE, QUORUM_VOTERS, *_FAULTS, until_us=run.end_us):
         known.take(event)
         now = known.margin()
         if now != margin and event.time_us > begin_us:
@@ -113,7 +102,7 @@ class _RunningVoters:
         if event.kind == VOTER_STATE:
             has_stopped = event.row["voter_state"] == codes.VOTER_STOPPED
             (self._stopped.add if has_stopped else self._stopped.discard)(number)
-        elif event.kind == _VOTERS:
+        elif event.kind == QUORUM_VOTERS:
             row = event.row
             self._of_log[number] = (row["quorum_epoch"], row["voters_offset"], row["voters"])
         elif event.fault_kind == "pause":
@@ -137,25 +126,6 @@ class _RunningVoters:
         )
         beyond = int(voters - (voter_count(self._voters) // 2 + 1))
         return Margin(self._voters, beyond, beyond < 0 and len(running) >= self._needed)
-
-
-def voter_answers(run: Run) -> list[VoterAnswer]:
-    """The answers to all requests of operators and controllers that change the voters, in order.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    return [
-        VoterAnswer(
-            event.time_us,
-            event.voter_change,
-            event.server,
-            event.voter_directory,
-            event.error,
-            event.voter_refusal,
-        )
-        for event in run.events_of(_ANSWERED)
-    ]
 
 
 def _leaderless_us(run: Run) -> list[int]:
@@ -210,7 +180,7 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
     """
     if not run.directory.controllers:
         return {}
-    spans, gaps, answers = margin_spans(run), _leaderless_us(run), voter_answers(run)
+    spans, gaps, answers = margin_spans(run), _leaderless_us(run), answered_changes(run)
     errors = Counter(each.error for each in answers if each.change in ("add", "remove"))
     # The leader is looked for: a controller that does not lead only says so.
     del errors["NOT_LEADER_OR_FOLLOWER"]

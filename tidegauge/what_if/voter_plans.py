@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.over_seeds import OverSeeds
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.runs.quorum_margin import VoterAnswer
+from tidegauge.runs.quorum import AnsweredChange
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.simulation.quantities import format_duration
@@ -87,7 +87,7 @@ class TriedPlan(NamedTuple):
     file: Path
     file_of_second: Path
     #: The answers to its commands, as it is.
-    answers: Sequence[VoterAnswer]
+    answers: Sequence[AnsweredChange]
     #: Of each of ``PLAN_FIGURES`` the values over the seeds, as it is and with the second failure.
     alone: Mapping[str, OverSeeds]
     with_second: Mapping[str, OverSeeds]
@@ -110,7 +110,7 @@ class TriedPlan(NamedTuple):
 
         A controller that does not lead is asked on the way, one that joins by itself asks again.
         """
-        last = {(each.change, each.controller, each.directory): each for each in self.answers}
+        last = {(each.change, each.voter): each for each in self.answers}
         return ", ".join(
             f"{each.change} {each.error}" for each in last.values() if each.error != "NONE"
         )
