@@ -151,9 +151,9 @@ def test_the_answer_fits_on_a_screen_and_its_worst_run_can_be_run_again() -> Non
     command = shlex.split(lines[-1])[1:]
     again = CliRunner().invoke(app, [*command, "--out", "again", "--json"])
     assert again.exit_code in (0, 1), again.output
-    assert (
-        sorted(each.suffix for each in Path("runs/mine-add-controller").iterdir()) == [".yaml"] * 12
-    )
+    assert sorted(each.suffix for each in Path("runs/mine-add-controller").iterdir()) == [
+        ".yaml"
+    ] * 12
 
 
 @pytest.mark.parametrize(
