@@ -141,7 +141,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
         default=None,
         description="1: the voters of `controller.quorum.voters` become those that "
         "`add_controller` and `remove_controller` change (KIP-853), for good; by controllers from "
-        "4.1 on. Those of 3.9 and 4.0 accept it without any effect (KAFKA-18979). Default: it stays.",
+        "4.1 on. Those of 3.9 and 4.0 accept it without any effect (KAFKA-18979). Default: it "
+        "stays.",
     )
     release_version: ReleaseText | None = Field(
         default=None,

@@ -150,6 +150,59 @@ def test_a_follower_is_asked_in_vain_only_where_the_step_names_it(tmp_path: Path
     assert timed_out(run) == 0
 
 
+def test_a_controller_that_is_asked_by_its_number_is_asked_once(tmp_path: Path) -> None:
+    """One of two voters is dead: nothing is committed, and the leader resigns 3 s later (q10)."""
+    fault = {"name": "dead", "kind": "crash", "at": "12s", "brokers": ["controller:1"]}
+    kept: dict[str, Any] = {"do": "configure", "topic": "t0", "to": 0}
+    kept["settings"] = {"min.insync.replicas": 1}
+    steps: list[dict[str, Any]] = [
+        kept | {"at": "11s"},
+        kept | {"at": "12100ms", "timeout": "1s"},
+        kept | {"after": "10ms"},
+        kept | {"after": "10ms"},
+        kept | {"after": "10ms", "to": 1},
+        {"do": "wait", "when": {"leads": [0, 1]}, "within": "5s"},
+    ]
+    scenario = story(steps, count=3, voters=[0, 1], start={2: "1h"}, faults=[fault])
+    run = run_of(scenario, tmp_path)
+    assert answers(run) == ["NONE", "NOT_CONTROLLER", "NOT_CONTROLLER"]
+    lost = [(row["step"], errors.NAMES[row["error"]]) for row in run.rows("step_unanswered")]
+    assert lost == [(1, "REQUEST_TIMED_OUT"), (4, "NETWORK_EXCEPTION")]
+    assert run.summary is not None
+    assert run.summary["steps_timed_out"] == 1
+
+
+def test_a_step_waits_until_another_controller_leads(tmp_path: Path) -> None:
+    steps = [
+        step("remove_controller", 0, at="10s"),
+        {"do": "wait", "when": {"leads": [1, 2]}, "within": "5s"},
+    ]
+    run = run_of(story(steps, count=3, voters=[0, 1, 2]), tmp_path)
+    _, waited = run.rows("step_taken")
+    (elected,) = rows_of(run, "voter_state", voter_state=int(codes.LEADER), quorum_epoch=2)
+    assert elected["broker"] - FIRST in (1, 2)
+    # The former leader names itself until its election time-out, of 1 to 2 s, is over.
+    assert 0 <= waited["time_us"] - elected["time_us"] < 2 * SECOND
+
+
+def test_a_follower_that_is_removed_joins_again_within_a_fetch_timeout(tmp_path: Path) -> None:
+    """It looks each controller.quorum.fetch.timeout.ms, 2 s, also as a voter (q05).
+
+    Source: KafkaRaftClient.pollFollowerAsVoter, pollFollowerAsObserver@4.2.0.
+    """
+    steps = [wait(voters=[0, 1, 2]), step("remove_controller", 1, after="10s")]
+    scenario = story(steps, count=3, voters=[0, 1, 2], settings=AUTO_JOIN)
+    away_us = []
+    for seed in (1, 2, 3):
+        folder = tmp_path / str(seed)
+        run = run_of(scenario.model_copy(update={"seed": seed}), folder)
+        removed, added = rows_of(run, "quorum_voters", broker=FIRST, voters_committed=0)[-2:]
+        away_us.append(added["time_us"] - removed["time_us"])
+    # A fetch waits for 0.5 s at most before it looks.
+    assert 0 < min(away_us) < 2 * SECOND
+    assert max(away_us) < 2.6 * SECOND
+
+
 LOST = {"name": "lost", "kind": "disk_loss", "at": "5s", "for": "3s", "brokers": ["controller:1"]}
 
 

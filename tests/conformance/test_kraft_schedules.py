@@ -157,12 +157,15 @@ def test_a_stream_sends_as_many_requests_as_were_recorded(tmp_path: Path) -> Non
     assert len(translation.steps[4].streamed) == 50
 
 
-def test_a_quorum_whose_voters_change_is_not_played(tmp_path: Path) -> None:
-    """KIP-853."""
-    for changes in ({"quorum": {"kind": "standalone"}}, {}):
-        read = schedule(tmp_path, *([] if changes else [{"op": "add_voter"}]), **changes)
-        with pytest.raises(RecordingError, match="its quorum has dynamic voters"):
-            translate(read)
+def test_an_update_of_features_is_played_if_the_simulator_has_the_feature(tmp_path: Path) -> None:
+    """UpdateFeatures; type 2 is a downgrade (FeatureUpdate.UpgradeType)."""
+    off = {"op": "features", "set": {"eligible.leader.replicas.version": 0}, "type": 2}
+    unknown = {"op": "features", "set": {"share.version": 1}}
+    translation = translate(schedule(tmp_path, off, unknown))
+    (update,) = (each for each in steps_of(translation, 1) if each.do == "update_features")
+    assert (update.eligible_leader_replicas, update.upgrade_type) == (False, "safe_downgrade")
+    assert translation.not_played is not None
+    assert translation.not_played.reason.endswith("no request for feature share.version")
 
 
 def test_controllers_have_numbers_in_place_of_their_epochs(tmp_path: Path) -> None:

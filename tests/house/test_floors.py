@@ -57,7 +57,11 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
             {"real_cluster/rates", "rehearsal", "rewind", "search", "sweeps", "what_if"},
             {"real_cluster/costs"},
         ),
-        *({"views"}, {"commands"}, {"commands/questions", "commands/search", "commands/snapshots", "commands/tables"}),
+        *(
+            {"views"},
+            {"commands"},
+            {"commands/questions", "commands/search", "commands/snapshots", "commands/tables"},
+        ),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }

@@ -45,10 +45,10 @@ ONLY_IN: dict[str, str] = {
     "disk_loss": "4.1",
     "cordoned.log.dirs": "4.4",
     "update_features": "4.4",
+    "configure to": "4.1",
     "add_controller": "4.4",
     "remove_controller": "4.4",
     "controllers": "4.1",
-    "a controller": "4.1",
 }
 
 
@@ -81,7 +81,8 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
     }
     selected = [each for each in part.get("brokers", []) if isinstance(each, str)]
     named = {part.get("do"), part.get("kind"), *part.get("settings", {}), *selected}
-    named |= {"a controller"} if part.get("do") == "configure" and "to" in part else set()
+    if "to" in part:
+        named.add(f"{part['do']} to")
     release = next((ONLY_IN[name] for name in ONLY_IN if name in named), "2.6")
     return scenario_from_mapping(story | {"release": release}, "kinds")
 

@@ -68,6 +68,7 @@ def losses(count: int) -> list[dict[str, Any]]:
         (
             {
                 "release": "3.8",
+                "mode": "kraft",
                 "steps": [{"do": "update_features", "at": "1s", "kraft_version": 1}],
             },
             r"steps\[0\]\.kraft_version: needs release 3\.9\.0 or newer, not 3\.8",

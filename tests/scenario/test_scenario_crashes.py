@@ -290,7 +290,7 @@ _NO_BROKERS = "must be a broker's id, broker:ID or rack:NAME, not "
 _NO_SERVERS = "must be a broker's id, broker:ID, rack:NAME, controller:NUMBER or controllers, not "
 _NO_CONDITION = (
     "must be one condition: isr, leader, registered, unregistered, controller, answered, "
-    "reassigned, quiescent, rolled, observes or voters"
+    "reassigned, quiescent, rolled, observes, voters or leads"
 )
 _NOT_ONE_LEADER = "must have either `is` or `is_not`"
 

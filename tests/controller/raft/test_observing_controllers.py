@@ -40,9 +40,7 @@ def observed(folder: Path, release: str, fault: dict[str, Any], **settings: int)
 
 def fetched_at(run: RunFolder) -> list[float]:
     """When the log of the observing controller has grown, or its high watermark."""
-    return [
-        row["time_us"] / SECOND for row in run.rows("voter_log") if row["broker"] == FIRST + 3
-    ]
+    return [row["time_us"] / SECOND for row in run.rows("voter_log") if row["broker"] == FIRST + 3]
 
 
 @pytest.mark.parametrize(("release", "is_stuck"), [("3.9", True), ("4.1", True), ("4.2", False)])
