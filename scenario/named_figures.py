@@ -57,7 +57,9 @@ class FigureNames:
         #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
         has = {
-            **{"": True, "racks": has_racks(scenario), "liveness": bool(scenario.liveness)},
+            "": True,
+            "racks": has_racks(scenario),
+            "liveness": bool(scenario.liveness),
             "quorum": scenario.has_kraft,
         }
         #: The forms that have at least one figure.

@@ -50,7 +50,8 @@ def learn(world: Raft, epoch: int, leader: int) -> bool:
         else:
             follow(world, epoch, leader)
         return True
-    if epoch == voter.epoch and voter.leader == NONE and leader not in (NONE, own):
+    is_unknown = voter.leader == NONE or voter.state == UNATTACHED
+    if epoch == voter.epoch and is_unknown and leader not in (NONE, own):
         follow(world, epoch, leader)
         return True
     return False
@@ -111,7 +112,8 @@ def _voter_to_ask(world: Raft) -> int:
     context = world.context[0]
     backs_off = voter.leader != NONE and context.time_us < voter.leader_backs_off_until_us
     is_believed = voter.deadline_us != NONE or voter.returns_to_leader or voters.is_voter(world)
-    if voter.leader != NONE and is_believed and not backs_off and not voter.leader_timed_out:
+    is_reachable = voter.leader != NONE and voter.state != UNATTACHED
+    if is_reachable and is_believed and not backs_off and not voter.leader_timed_out:
         return voter.leader
     voter.leader_timed_out = False
     voter.servers_drawn += 1

@@ -92,7 +92,11 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
     """The leader of an epoch is unknown; of a later one than that of the voter if it does not vote.
 
     A voter that waits for an election already waits no longer because of a later epoch, but once
-    more when it has voted.
+    more when it has voted. A leader of the same epoch that is no voter stays known, so that nobody
+    else gets the vote in its epoch; the voter looks for its endpoint.
+
+    Source: QuorumState.transitionToUnattached, initialize,
+    unattachedOrProspectiveCanGrantVote@4.1.0.
     """
     voter = this_voter(world)
     waits = (
@@ -100,7 +104,9 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
         and not voter.backs_off
     )
     deadline_us = voter.deadline_us
-    _change(world, codes.UNATTACHED, epoch, NONE, voted_for)
+    is_known = epoch == voter.epoch and voter.leader != NONE
+    keeps = is_known and voters.directory_of(world, voter.leader) == 0
+    _change(world, codes.UNATTACHED, epoch, voter.leader if keeps else NONE, voted_for)
     if not voters.may_stand(world):
         # An observer stands for no election.
         wait_until(world, NONE)

@@ -1,6 +1,7 @@
 """Coherence of a KRaft quorum: the releases in which its voters can change, its lost disks.
 
-KIP-853 came with 3.9, the raising of kraft.version with 4.1 (KAFKA-16538).
+KIP-853 came with 3.9. Controllers raise kraft.version from 4.1 on (KAFKA-16538); before, they
+accept the request without any effect (KAFKA-18979).
 """
 
 from collections import Counter

@@ -141,12 +141,13 @@ class UpdateFeaturesStep(StepOfAnyKind):
         default=None,
         description="1: the voters of `controller.quorum.voters` become those that "
         "`add_controller` and `remove_controller` change (KIP-853), for good; by controllers from "
-        "4.1 on. Those of 3.9 and 4.0 accept it without any effect (KAFKA-18979). Default: it stays.",
+        "4.1 on. Those of 3.9 and 4.0 accept it without any effect (KAFKA-18979). Default: it "
+        "stays.",
     )
     release_version: ReleaseText | None = Field(
         default=None,
         description="Instead of these: all features as in a new cluster of this release, as "
-        "kafka-features.sh --release-version sets them, but none to 0 in an upgrade. From 4.1 on "
+        "kafka-features.sh --release-version sets them, but none to 0 in an upgrade. From 3.9 on "
         "kraft.version is one of them.",
     )
     upgrade_type: Literal["upgrade", "safe_downgrade", "unsafe_downgrade"] = Field(
@@ -195,8 +196,8 @@ class UpdateFeaturesStep(StepOfAnyKind):
         """
         if self.release_version is None:
             return -1 if self.kraft_version is None else self.kraft_version
-        is_raised = bool(kraft_cells_of(self.release_version)["kraft_version_upgradable"].value)
-        return 1 if self.upgrade_type == "upgrade" and is_raised else -1
+        newest = int(kraft_cells_of(self.release_version)["newest_kraft_version"].value)
+        return newest if self.upgrade_type == "upgrade" and newest > 0 else -1
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
         """A cluster with ZooKeeper; a version that is older than those that are simulated."""

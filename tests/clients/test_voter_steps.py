@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from process_groups import drawn_groups
 from quorum_stories import SECOND, quorum_story
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.branching import branch, branched_scenario, read_past
+from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication import errors
 from tidegauge.replication.voter_set import unpack
@@ -239,8 +241,8 @@ def test_static_voters_change_once_kraft_version_is_raised(tmp_path: Path) -> No
     assert committed(run) == [[(0, 1), (1, 1), (2, 1)], [(0, 1), (1, 1)]]
 
 
-@pytest.mark.parametrize(("to", "is_raised"), [("4.0", False), ("4.4", True)])
-def test_a_release_version_raises_kraft_version_from_4_1_on(
+@pytest.mark.parametrize(("to", "is_raised"), [("3.8", False), ("4.0", True), ("4.4", True)])
+def test_a_release_version_from_3_9_on_raises_kraft_version(
     to: str, is_raised: bool, tmp_path: Path
 ) -> None:
     """kafka-features.sh --release-version has all features of the release."""
@@ -248,7 +250,7 @@ def test_a_release_version_raises_kraft_version_from_4_1_on(
         {"do": "update_features", "at": "10s", "release_version": to},
         step("remove_controller", 2),
     ]
-    run = run_of(story(steps, count=3, metadata_version="3.9"), tmp_path)
+    run = run_of(story(steps, count=3, metadata_version="3.7"), tmp_path)
     assert answers(run) == ["NONE", "NONE" if is_raised else "UNSUPPORTED_VERSION"]
 
 
@@ -276,3 +278,32 @@ def test_a_branch_can_raise_kraft_version_of_a_run_with_static_voters(tmp_path: 
     run = branch(read_past(past.path, 10 * SECOND), scenario, tmp_path / "branch")
     assert answers(run) == ["NONE", "NONE"]
     assert [*past.rows("voter_change_answered")] == []
+
+
+def test_changes_of_voters_are_the_same_in_groups_of_processes(tmp_path: Path) -> None:
+    """The operator, in a group of its own, is a client of the quorum like any other."""
+    steps = [
+        step("add_controller", 1, when={"observes": 1}, within="20s"),
+        step("remove_controller", 0),
+        wait(voters=[1, 2]),
+    ]
+    scenario = story(steps, count=3, voters=[0, 2], start={1: "5s"}, faults=[LOST])
+    one = simulate(scenario, tmp_path / "one")
+    many = simulate(scenario, tmp_path / "many", make_engine=inline(drawn_groups(scenario, 3)))
+    hashes = [(run.summary or {})["trace_sha256"] for run in (one, many)]
+    assert hashes[0] == hashes[1]
+
+
+def test_a_change_may_be_the_first_record_of_a_run(tmp_path: Path) -> None:
+    """The voters that it changes were committed before the run, which no row has told up to 4.0."""
+    scenario = story(
+        [step("add_controller", 1, at="50ms")],
+        count=3,
+        voters=[0, 2],
+        duration="10s",
+        release="4.0",
+    )
+    run = run_of(scenario, tmp_path)
+    assert answers(run) == ["NONE"]
+    verdicts = (run.summary or {})["checks"]
+    assert verdicts["one_voter_change"]["verdict"] is True

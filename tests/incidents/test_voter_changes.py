@@ -12,7 +12,7 @@ import pytest
 import tidegauge
 from real_clusters import recorded
 from tidegauge.real_cluster.incident.proposal import Proposal, proposed_scenario
-from tidegauge.real_cluster.incident.sightings import log_sightings
+from tidegauge.real_cluster.incident.sightings import Sightings, log_sightings
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.logged_run import write_run
 from tidegauge.real_cluster.logs.real_history import real_history
@@ -21,6 +21,7 @@ from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.quantities import parse_duration
 
+S = 1_000_000
 LOST_DISK = "kraft-4.4.0-q07_lost_disk_auto_join"
 CLUSTER: dict[str, Any] = {
     "name": "changes",
@@ -103,6 +104,20 @@ def test_steps_that_change_voters_are_proposed() -> None:
         ("remove_controller", 0, 30),
     ]
     assert "faults" not in proposal.data
+
+
+def test_a_controller_that_starts_later_and_joins_has_its_start() -> None:
+    """Recording q04: a new controller is a voter by automatic join, which is no step."""
+    settings = {"controller.quorum.auto.join.enable": True}
+    controllers = {"count": 4, "voters": [0, 1, 2], "start": {3: "15s"}, "settings": settings}
+    run = run_of(controllers=controllers)
+    lines = {node: [(0, 60 * S)] for node in (3000, 3001, 3002)} | {3003: [(15 * S, 60 * S)]}
+    proposal = proposed_scenario(run, sightings=Sightings(lines_us=lines))
+    proposed = proposal.data["controllers"]
+    assert (proposed["count"], proposed["voters"]) == (4, [0, 1, 2])
+    start_us = parse_duration(proposed["start"][3]) + proposal.earlier_us
+    assert start_us == pytest.approx(15 * S, abs=1000)
+    assert steps_of(proposal) == []
 
 
 def test_a_replaced_disk_without_automatic_join_has_steps() -> None:

@@ -67,10 +67,11 @@ def losses(count: int) -> list[dict[str, Any]]:
         ),
         (
             {
-                "release": "4.0",
+                "release": "3.8",
+                "mode": "kraft",
                 "steps": [{"do": "update_features", "at": "1s", "kraft_version": 1}],
             },
-            r"steps\[0\]\.kraft_version: needs release 4\.1\.0 or newer, not 4\.0",
+            r"steps\[0\]\.kraft_version: needs release 3\.9\.0 or newer, not 3\.8",
         ),
         (
             {"release": "4.1", "steps": [add(1, ack_when_committed=False)]},
@@ -133,8 +134,13 @@ def test_what_cannot_be_is_one_clear_error(parts: dict[str, Any], message: str) 
         {"faults": losses(20)},
         # UNSUPPORTED_VERSION is the answer.
         {"steps": [add(2)]},
+        # A level in name only (KAFKA-18979).
+        {
+            "release": "4.0",
+            "steps": [{"do": "update_features", "at": "1s", "kraft_version": 1}],
+        },
     ],
-    ids=["upgraded", "13 losses", "static voters", "static answer"],
+    ids=["upgraded", "13 losses", "static voters", "static answer", "in name only"],
 )
 def test_what_kafka_can_answer_is_possible(parts: dict[str, Any]) -> None:
     assert ClusterPlan(read(**parts)).controllers

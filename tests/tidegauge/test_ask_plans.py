@@ -70,7 +70,7 @@ def test_every_plan_is_a_valid_scenario_with_and_without_a_second_failure(
 
 
 def test_a_dead_voter_is_replaced_in_all_orders_of_three_commands() -> None:
-    """The second command comes 10 s after the first; a controller that is not restarted stays dead."""
+    """The second command comes 10 s after the first; without a restart the voter stays dead."""
     plans = plans_of("replace dead controller")
     assert {name for name in plans if name.count(",") == 2} == {
         *("remove, add, restart", "remove, restart, add", "add, remove, restart"),
@@ -113,7 +113,7 @@ def test_a_controller_with_a_new_disk_is_removed_first_then_added() -> None:
         assert each["share_one_failure_from_stopping"] == pytest.approx(1)
         assert each["with_second_failure"]["wedged"]["above_zero"] == 2
     # KIP-1186: it removes its old entry, and adds itself, within some fetch timeouts of 2 s.
-    joined = plans["nothing, with auto-join"]
+    joined = plans["auto-join"]
     assert 0.1 < joined["share_one_failure_from_stopping"] < 0.2
     assert joined["with_second_failure"]["wedged"]["above_zero"] == 0
 

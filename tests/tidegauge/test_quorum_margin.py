@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from scenario_runs import run_of
 from tidegauge.command_line import app
 from tidegauge.replication.voter_set import unpack
-from tidegauge.runs.quorum_margin import margin_spans, quorum_figures, voter_answers
+from tidegauge.runs.quorum import answered_changes
+from tidegauge.runs.quorum_margin import margin_spans, quorum_figures
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import scenario_from_mapping
 
@@ -48,9 +49,9 @@ def courses(run: Run) -> list[tuple[float, int, int, bool]]:
     return [
         (
             round(span.begin_us / 1e6, 1),
-            len(unpack(span.voters)),
-            span.margin,
-            span.is_wedged,
+            len(unpack(span.margin.voters)),
+            span.margin.beyond,
+            span.margin.is_wedged,
         )
         for span in margin_spans(run)
     ]
@@ -92,11 +93,8 @@ def test_a_removal_that_timed_out_takes_effect_when_the_dead_voter_is_back(tmp_p
         {"do": "remove_controller", "at": "20s", "controller": 0},
         faults=[down(2, 10, 30)],
     )
-    (answer,) = voter_answers(run)
-    assert (answer.change, answer.controller, answer.error) == (
-        *("remove", 3000),
-        "REQUEST_TIMED_OUT",
-    )
+    (answer,) = answered_changes(run)
+    assert (answer.change, answer.voter, answer.error) == ("remove", "3000#1", "REQUEST_TIMED_OUT")
     figures = quorum_figures(run)
     assert (figures["quorum.changes"], figures["quorum.changes_timed_out"]) == (0, 1)
     # The record is in the logs of both that run, and they need each other now.

@@ -23,7 +23,9 @@ from tidegauge.engine.simulate import simulate
 from tidegauge.runs.metadata_records import metadata_records
 from tidegauge.runs.quorum import answered_changes, described_quorum, voters_over_time
 from tidegauge.runs.run import Run
-from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.scenario.model.settings import AUTO_JOIN
+from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
+from tidegauge.scenario.shipped import find_scenario
 
 S = 1_000_000
 
@@ -92,6 +94,18 @@ def test_a_controller_that_is_removed_observes(run: Run) -> None:
     }
     assert quorum.kraft_version == 1
     assert quorum.are_voters_committed
+
+
+def test_a_leader_that_is_removed_leads_on_until_that_is_committed(run: Run) -> None:
+    """KAFKA-16530: it counts itself no more, and resigns behind its last record."""
+    appended, committed = (described_quorum(run, at_us) for at_us in (30_002_000, 32_000_000))
+    assert appended is not None
+    assert committed is not None
+    leader = appended.nodes[0]
+    assert (leader.key, leader.state, leader.is_voter) == ("3000#1", "leader", False)
+    assert not appended.are_voters_committed
+    assert committed.are_voters_committed
+    assert committed.leader in (3001, 3003)
 
 
 def test_a_lost_disk_is_a_voter_beside_the_new_one(run: Run) -> None:
@@ -192,3 +206,28 @@ def test_raising_kraft_version_names_the_directories_of_static_voters(tmp_path: 
     assert [node.key for node in after.nodes if node.is_voter] == ["3000#1", "3001#1", "3002#1"]
     records = [each.name for each in metadata_records(run) if each.name.startswith("KRaft")]
     assert records == ["KRaftVersion", "KRaftVoters"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "within"),
+    [
+        pytest.param({}, (40, 41), id="by steps"),
+        pytest.param(
+            {"steps": [], f"controllers.settings.{AUTO_JOIN}": True}, (33, 36), id="joins"
+        ),
+    ],
+)
+def test_a_controller_with_a_replaced_disk_is_a_voter_again(
+    changes: dict[str, Any], within: tuple[int, int], tmp_path: Path
+) -> None:
+    """Recordings q06 and q07: the lost key has to go first; with automatic join, by itself."""
+    scenario = load_scenario(find_scenario("replaced-disk"), changes)
+    run = Run(simulate(scenario, tmp_path / "run").path)
+    changed = voters_over_time(run)[1:]
+    assert [each.voters for each in changed] == [
+        ["3000#1", "3002#1"],
+        ["3000#1", "3001#2", "3002#1"],
+    ]
+    assert all(within[0] * S <= each.time_us <= within[1] * S for each in changed)
+    assert run.summary is not None
+    assert not [name for name, found in run.summary["checks"].items() if found["broken"]]

@@ -364,6 +364,10 @@ class AskOptions(NamedTuple):
     restarts of an upgrade, in the release of FILE or to another one; `tidegauge upgrade` compares
     releases.
 
+    Questions about the voters of a KRaft quorum compare the plans of an operator: a line for each
+    order of the commands has the share of time one failure from a stop, the time without a leader,
+    and what a second failure does.
+
     The exit status is 1 if a run failed.
 
     \b
@@ -380,6 +384,11 @@ class AskOptions(NamedTuple):
       tidegauge ask mine.yaml reassign topic orders to brokers 1,2,3
       tidegauge ask mine.yaml reassign topic orders to 1,2,3 throttle 10MB/s with 2GB a replica
       tidegauge ask mine.yaml slow disk on broker 2 delay 300ms for 5m
+      tidegauge ask mine.yaml replace controller
+      tidegauge ask mine.yaml replace controller disk
+      tidegauge ask mine.yaml remove active controller
+      tidegauge ask mine.yaml add controller by 500ms
+      tidegauge ask mine.yaml replace controller --set controllers.count=5
       tidegauge ask mine.yaml rolling restart --seeds 50 --out runs/roll
       tidegauge ask mine.yaml AZ loss --set cluster.settings.min.insync.replicas=1
     """

@@ -150,7 +150,7 @@ class ShowZookeeperOptions(NamedTuple):
 
 
 class ShowQuorumOptions(NamedTuple):
-    """Print the KRaft quorum: its leader, and the part of its log that each node has.
+    """Print the KRaft quorum: its leader, its voters, and the part of its log that each node has.
 
     \b
     Examples:

@@ -282,6 +282,8 @@ class _KnownQuorum:
         node = self._directory.controllers[self._directory.processes[event.row["process"]].number]
         self._lost_logs[self._key_of(node)] = self._logs.get(node)
         self._directories[node] = self._directories.get(node, 1) + 1
+        self._starts.pop(node, None)
+        self._snapshots.pop(node, None)
 
     def _key_of(self, node: int) -> str:
         return f"{node}#{self._directories.get(node, 1)}"

@@ -13,34 +13,43 @@ Source: VoterSet, LeaderState.updateHighWatermark@4.1.0 (KIP-853).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tidegauge.replication.voter_set import ANY_DIRECTORY, is_voter, pack, unpack, voter_count
-from tidegauge.runs.quorum import VOTER_LOG, VOTER_STATE, quorum_terms
+from tidegauge.replication.voter_set import ANY_DIRECTORY, is_voter, pack, voter_count
+from tidegauge.runs.quorum import (
+    QUORUM_VOTERS,
+    VOTER_LOG,
+    VOTER_STATE,
+    answered_changes,
+    quorum_terms,
+)
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.trace_rows import codes
 
-_VOTERS = "quorum_voters"
-_ANSWERED = "voter_change_answered"
 _FAULTS = ("fault_began", "fault_ended")
 #: The part of figures' names before the dot (``traces/figures.yaml``).
 PREFIX = "quorum."
 
 
+class Margin(NamedTuple):
+    """The voters of a quorum, and how many failures they can bear."""
+
+    #: Those in force, as ``replication/voter_set.py`` packs them.
+    voters: int
+    #: The voters that run beyond a majority; below 0: no leader can be elected.
+    beyond: int
+    #: It cannot go on, although enough controllers run for a majority of the first voters.
+    is_wedged: bool
+
+
 class MarginSpan(NamedTuple):
-    """A time in which the voters of a quorum, and those that run, stayed the same."""
+    """A time in which the margin stayed the same."""
 
     begin_us: int
     end_us: int
-    #: The voters in force, as ``replication/voter_set.py`` packs them.
-    voters: int
-    #: The voters that run beyond a majority; below 0: no leader can be elected.
-    margin: int
-    #: It cannot go on, although enough controllers run for a majority of the first voters.
-    is_wedged: bool
+    margin: Margin
 
     @property
     def lasts_us(self) -> int:
@@ -48,46 +57,23 @@ class MarginSpan(NamedTuple):
         return self.end_us - self.begin_us
 
 
-class VoterAnswer(NamedTuple):
-    """The answer to a request that changes the voters."""
-
-    time_us: int
-    #: ``add``, ``remove`` or ``update``.
-    change: str
-    #: The id of the controller, and the number of its directory.
-    controller: int
-    directory: int
-    #: Kafka's name of the error: ``NONE``.
-    error: str
-    #: The reason, in words.
-    refusal: str
-
-
 def margin_spans(run: Run) -> list[MarginSpan]:
-    """The margin of the quorum over a run, without gaps; spans of the same voters and margin join.
+    """The margin of the quorum over a run, without gaps.
 
     Raises:
         TraceError: a trace file is damaged.
     """
     known = _RunningVoters(run)
+    begin_us, margin = 0, known.margin()
     spans: list[MarginSpan] = []
-    changes = [(0, *known.now()), *_changes(run, known), (run.end_us, 0, 0, False)]
-    for (begin_us, *state), (end_us, *_) in pairwise(changes):
-        end_us = min(end_us, run.end_us)
-        if begin_us >= end_us:
-            continue
-        span = MarginSpan(begin_us, end_us, *state)
-        if spans and spans[-1][2:] == span[2:]:
-            span = span._replace(begin_us=spans.pop().begin_us)
-        spans.append(span)
-    return spans
-
-
-def _changes(run: Run, known: "_RunningVoters") -> Iterator[tuple[int, int, int, bool]]:
-    """The time of each row, and the voters and their margin from then on."""
-    for event in run.events_of(VOTER_STATE, _VOTERS, *_FAULTS):
+    for event in run.events_of(VOTER_STATE, QUORUM_VOTERS, *_FAULTS, until_us=run.end_us):
         known.take(event)
-        yield (event.time_us, *known.now())
+        now = known.margin()
+        if now != margin and event.time_us > begin_us:
+            spans.append(MarginSpan(begin_us, event.time_us, margin))
+            begin_us = event.time_us
+        margin = now
+    return [*spans, MarginSpan(begin_us, run.end_us, margin)]
 
 
 class _RunningVoters:
@@ -116,7 +102,7 @@ class _RunningVoters:
         if event.kind == VOTER_STATE:
             has_stopped = event.row["voter_state"] == codes.VOTER_STOPPED
             (self._stopped.add if has_stopped else self._stopped.discard)(number)
-        elif event.kind == _VOTERS:
+        elif event.kind == QUORUM_VOTERS:
             row = event.row
             self._of_log[number] = (row["quorum_epoch"], row["voters_offset"], row["voters"])
         elif event.fault_kind == "pause":
@@ -124,8 +110,8 @@ class _RunningVoters:
         elif event.fault_kind == "disk_loss" and event.kind == "fault_began":
             self._directories[number] += 1
 
-    def now(self) -> tuple[int, int, bool]:
-        """The voters in force, their margin, and whether the quorum is wedged."""
+    def margin(self) -> Margin:
+        """The present one."""
         running = [
             number
             for number in self._number_of.values()
@@ -138,27 +124,8 @@ class _RunningVoters:
         voters = sum(
             is_voter(self._voters, number, self._directories[number]) for number in running
         )
-        margin = int(voters - (voter_count(self._voters) // 2 + 1))
-        return self._voters, margin, margin < 0 and len(running) >= self._needed
-
-
-def voter_answers(run: Run) -> list[VoterAnswer]:
-    """The answers to all requests of operators and controllers that change the voters, in order.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    return [
-        VoterAnswer(
-            event.time_us,
-            event.voter_change,
-            event.server,
-            event.voter_directory,
-            event.error,
-            event.voter_refusal,
-        )
-        for event in run.events_of(_ANSWERED)
-    ]
+        beyond = int(voters - (voter_count(self._voters) // 2 + 1))
+        return Margin(self._voters, beyond, beyond < 0 and len(running) >= self._needed)
 
 
 def _leaderless_us(run: Run) -> list[int]:
@@ -213,14 +180,14 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
     """
     if not run.directory.controllers:
         return {}
-    spans, gaps, answers = margin_spans(run), _leaderless_us(run), voter_answers(run)
+    spans, gaps, answers = margin_spans(run), _leaderless_us(run), answered_changes(run)
     errors = Counter(each.error for each in answers if each.change in ("add", "remove"))
     # The leader is looked for: a controller that does not lead only says so.
     del errors["NOT_LEADER_OR_FOLLOWER"]
     seconds = {
-        "no_margin_seconds": sum(each.lasts_us for each in spans if each.margin == 0),
-        "stopped_seconds": sum(each.lasts_us for each in spans if each.margin < 0),
-        "wedged_seconds": sum(each.lasts_us for each in spans if each.is_wedged),
+        "no_margin_seconds": sum(each.lasts_us for each in spans if each.margin.beyond == 0),
+        "stopped_seconds": sum(each.lasts_us for each in spans if each.margin.beyond < 0),
+        "wedged_seconds": sum(each.lasts_us for each in spans if each.margin.is_wedged),
         "leaderless_seconds": sum(gaps),
         "leaderless_longest_seconds": max(gaps, default=0),
         "commit_gap_seconds": _commit_gap_us(run),
@@ -228,8 +195,8 @@ def quorum_figures(run: Run) -> Mapping[str, float]:
     waits_us = _commit_waits_us(run)
     counts = {
         "commit_ms.p95": waits_us[len(waits_us) * 95 // 100] / 1e3 if waits_us else 0,
-        "voters": len(unpack(spans[-1].voters)) if spans else 0,
-        "margin": spans[-1].margin if spans else 0,
+        "voters": int(voter_count(spans[-1].margin.voters)),
+        "margin": spans[-1].margin.beyond,
         "changes": errors["NONE"],
         "changes_timed_out": errors["REQUEST_TIMED_OUT"],
         "changes_refused": errors.total() - errors["NONE"] - errors["REQUEST_TIMED_OUT"],

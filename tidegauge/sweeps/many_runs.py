@@ -17,11 +17,11 @@ from tidegauge.engine.branching import branch, read_past
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.pool import run_on_pool
 from tidegauge.engine.simulate import simulate_plan
-from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import load_scenario
 from tidegauge.runs.quorum_margin import PREFIX as QUORUM_FIGURES
 from tidegauge.runs.quorum_margin import quorum_figures
 from tidegauge.runs.run import Run
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
 from tidegauge.traces.run_files import SUMMARY

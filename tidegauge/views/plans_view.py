@@ -72,7 +72,7 @@ def _table(tried: Sequence[TriedPlan]) -> Table:
             each.plan.name,
             _risk(each),
             _seconds(each.alone["without_leader"].largest),
-            *(f"{second[name].above_zero} of {second[name].seeds}" for name in ("stopped", "wedged")),
+            *(f"{second[name].above_zero}/{second[name].seeds}" for name in ("stopped", "wedged")),
             _seconds(second["without_leader"].p50),
             _seconds(second["without_leader"].largest),
             _seconds(second["without_commit"].largest),

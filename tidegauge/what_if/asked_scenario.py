@@ -89,9 +89,7 @@ class PlanScenarios(NamedTuple):
     with_second: AskedScenario
 
 
-def plan_scenarios(
-    data: Mapping[str, Any], cluster: Scenario, asked: Asked
-) -> list[PlanScenarios]:
+def plan_scenarios(data: Mapping[str, Any], cluster: Scenario, asked: Asked) -> list[PlanScenarios]:
     """The scenarios of a question that compares plans, each with its plan.
 
     Args:

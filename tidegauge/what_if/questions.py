@@ -11,12 +11,7 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.what_if.question import Case, Given, Question
-from tidegauge.what_if.voter_plans import (
-    added_voter,
-    removed_leader,
-    replaced_disk,
-    replaced_voter,
-)
+from tidegauge.what_if.voter_plans import added_voter, removed_leader, replaced_disk, replaced_voter
 
 _SECOND_US = 1_000_000
 #: The duration of an outage: longer than delivery.timeout.ms of producers, two minutes by default.

@@ -1,4 +1,4 @@
-"""Plans that change the voters of a KRaft quorum: the commands of an operator in each order (KIP-853).
+"""Plans that change the voters of a KRaft quorum: an operator's commands in each order (KIP-853).
 
 A question about voters has several plans instead of one fault. Each is tried as it is, and with a
 second failure: one of the other voters dies for good. Its time is spread evenly over the seeds,
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.over_seeds import OverSeeds
 from tidegauge.replication.kraft_releases import kraft_cells_of
-from tidegauge.runs.quorum_margin import VoterAnswer
+from tidegauge.runs.quorum import AnsweredChange
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.simulation.quantities import format_duration
@@ -87,7 +87,7 @@ class TriedPlan(NamedTuple):
     file: Path
     file_of_second: Path
     #: The answers to its commands, as it is.
-    answers: Sequence[VoterAnswer]
+    answers: Sequence[AnsweredChange]
     #: Of each of ``PLAN_FIGURES`` the values over the seeds, as it is and with the second failure.
     alone: Mapping[str, OverSeeds]
     with_second: Mapping[str, OverSeeds]
@@ -108,16 +108,16 @@ class TriedPlan(NamedTuple):
     def errors_text(self) -> str:
         """The errors that its requests ended with: ``add DUPLICATE_VOTER``; empty: all were taken.
 
-        A controller that does not lead is asked on the way, and one that joins by itself asks again.
+        A controller that does not lead is asked on the way, one that joins by itself asks again.
         """
-        last = {(each.change, each.controller, each.directory): each for each in self.answers}
+        last = {(each.change, each.voter): each for each in self.answers}
         return ", ".join(
             f"{each.change} {each.error}" for each in last.values() if each.error != "NONE"
         )
 
 
 def replaced_voter(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Plan]:
-    """The last voter dies; a new controller is there: all orders of the commands that replace it."""
+    """The last voter dies, and a new controller is there: each order of the commands."""
     del given
     quorum = _Quorum.of(cluster)
     *others, dead = quorum.voters
@@ -152,7 +152,7 @@ def replaced_disk(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Pl
     if not kraft_cells_of(cluster.release)["observer_can_join"].value:
         return plans
     joins = quorum.controllers(**{AUTO_JOIN: True})
-    return [*plans, Plan("nothing, with auto-join", Case(WATCHED_US, [lost], (), joins), others)]
+    return [*plans, Plan("auto-join", Case(WATCHED_US, [lost], (), joins), others)]
 
 
 def removed_leader(cluster: Scenario, given: Given, begin_us: int) -> Sequence[Plan]:

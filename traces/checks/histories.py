@@ -294,7 +294,8 @@ class ControllerHistory(Record):
     voters: i64
     voters_offset: i64 = -1
     directory: i64 = 1
-    #: It follows a leader.
+    #: It does not run; it follows a leader.
+    is_stopped: flag
     follows: flag
     #: It leads; what it has committed since its own removal as a voter was; -1: it was not removed.
     leads: flag

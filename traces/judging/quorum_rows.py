@@ -10,6 +10,7 @@ from tidegauge.simulation.trace_rows.codes import (
     LEADER,
     LOADED,
     PROSPECTIVE,
+    VOTER_STOPPED,
 )
 from tidegauge.simulation.trace_rows.controller_rows import (
     FeatureLevelFinalized,
@@ -127,10 +128,14 @@ def _take_role(history: Histories, row: VoterState) -> None:
     log = row.broker - history.quorum[0].first_controller
     check_role(history, row, log)
     note_vote(history, row)
-    history.controllers[log].leads = row.voter_state == LEADER
-    history.controllers[log].follows = row.voter_state == FOLLOWER
-    history.controllers[log].commits_since_removal = NONE
-    history.controllers[log].was_removed_late = False
+    known = history.controllers[log]
+    if known.is_stopped and row.voter_state != VOTER_STOPPED:
+        history.quorum[0].changed_us = row.time_us
+    known.is_stopped = row.voter_state == VOTER_STOPPED
+    known.leads = row.voter_state == LEADER
+    known.follows = row.voter_state == FOLLOWER
+    known.commits_since_removal = NONE
+    known.was_removed_late = False
     if row.voter_state in (PROSPECTIVE, CANDIDATE, LEADER):
         check_voters_in_log(history, row, log)
     if row.voter_state == LEADER:

@@ -30,12 +30,13 @@ ONLY_WITH_VOTER_CHANGES = True
 def check_change(history: Histories, row: QuorumVoters) -> None:
     """Other voters are in force on a controller: a leader has appended them, or they were fetched.
 
-    A truncation has taken voters back if their offset is not behind the one before.
+    A truncation has taken voters back if their offset is not behind the one before. Until a leader
+    tells what is committed, that is the log that was there before the run.
     """
     known = history.controllers[row.broker - history.quorum[0].first_controller]
-    if row.voters_offset <= known.voters_offset:
-        return
     committed_end = history.metadata_logs[committed_number(history)].end_offset
+    if row.voters_offset <= known.voters_offset or committed_end == 0:
+        return
     epoch = epoch_known(history, row.quorum_epoch)
     is_early = known.leads and epoch.committed_end == 0
     if known.voters_offset >= committed_end or is_early:

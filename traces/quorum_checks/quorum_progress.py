@@ -2,7 +2,8 @@
 
 The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, so a quorum that
 commits nothing has no leader. With that setting at 0, or at 5 s and more, the check gives no
-verdict.
+verdict. Where voters may change, the fault of a controller lasts until that one has started again:
+a leader that is restarted waits up to 5 s for another one before it stops.
 
 Permitted: where voters may change (KIP-853), after a majority of them has lost its disks: a
 controller with an empty disk is no voter, until it is added. And where no voter can be elected by

@@ -1,4 +1,4 @@
-"""``tidegauge ask`` with a question that compares plans, each tried with and without a second failure.
+"""``tidegauge ask`` with a question that compares plans, each with and without a second failure.
 
 Each plan has two files: ``remove-add.yaml`` and, with the second failure, ``remove-add-2.yaml``.
 """
@@ -18,7 +18,7 @@ from tidegauge.commands.performing_many import RequestedRun, folder_of_runs, per
 from tidegauge.commands.run_options import AskOptions, RunOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.runs.quorum_margin import voter_answers
+from tidegauge.runs.quorum import answered_changes
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.scenario.text.yaml_file import comment, lines_of
@@ -132,7 +132,7 @@ def _tried(planned: _PlannedRuns, by_name: Mapping[str, SweptRun], out: Path) ->
         planned.made.plan,
         Path(planned.alone[0].request.scenario),
         Path(planned.with_second[0].request.scenario),
-        voter_answers(Run(out / alone[0].folder)),
+        answered_changes(Run(out / alone[0].folder)),
         _spreads(alone),
         _spreads(with_second),
         shlex.join(["tidegauge", "run", *words_of(again.request)]),

@@ -88,7 +88,7 @@ def _kinds(options: FuzzOptions) -> list[FuzzedKind]:
         modes = Release.parse(release).modes
     except ValueError as error:
         raise TidegaugeError(f"--release {release}: {error}") from error
-    mode: Mode = modes[0]
+    mode: Mode = KRAFT_MODE if options.voters and KRAFT_MODE in modes else modes[0]
     if options.mode is not None:
         if options.mode not in modes:
             raise TidegaugeError(f"--mode {options.mode}: {release} has {' and '.join(modes)}")

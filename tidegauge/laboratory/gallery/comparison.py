@@ -108,7 +108,7 @@ def values_of(incident: Incident, scenarios: Iterable[Scenario]) -> list[Values]
             simulate(scenario, Path(folder, f"{place:03}"))
             for place, scenario in enumerate(scenarios)
         ]
-        values = [
+        values: list[Values] = [
             {**_values_of_summary(run.summary or {}), **quorum_figures(Run(run.path))}
             for run in runs
         ]
