@@ -185,7 +185,7 @@ class QuorumWriter(KRaftWriter):
         exact: Tree = result.exact.get(name, {})
         return exact | varied
 
-    def _receiver(self, answer: Tree) -> dict[str, int]:
+    def _receiver(self, answer: Tree) -> dict[str, Any]:
         """The controller that gets a request: the active one, unless a harness asked another."""
         if not answer.get("error", "").startswith(_OF_OTHERS):
             return {}
