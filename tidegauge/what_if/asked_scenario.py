@@ -140,7 +140,11 @@ def _scenario_of(
         "steps": list(case.steps),
         **_controllers(healthy, case),
     }
-    notes = [*_notes_of_sizes(made["topics"], asked.given), *refusing.values()]
+    notes = [
+        *_notes_of_sizes(made["topics"], asked.given),
+        *_notes_of_voters(cluster, case),
+        *refusing.values(),
+    ]
     return AskedScenario(made, (*notes, *_notes(cluster, healthy["workload"], made["workload"])))
 
 
@@ -151,6 +155,12 @@ def _controllers(healthy: Mapping[str, Any], case: Case) -> dict[str, Any]:
     own = healthy.get("controllers") or {}
     settings = {**own.get("settings", {}), **case.controllers.get("settings", {})}
     return {"controllers": {**own, **case.controllers, "settings": settings}}
+
+
+def _notes_of_voters(cluster: Scenario, case: Case) -> Iterator[str]:
+    """Static voters that a case takes for some that may change."""
+    if case.controllers and not cluster.controllers.voters:
+        yield "The file's voters are those of controller.quorum.voters; here they may change."
 
 
 def _with_sizes(topics: Sequence[Mapping[str, Any]], given: Given) -> list[Mapping[str, Any]]:

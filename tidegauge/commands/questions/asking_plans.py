@@ -78,13 +78,14 @@ def ask_plans(
             write_json_atomically(out / SWEEP, content)
     if options.out is None:
         remove_all_but([each.file for each in tried] + [each.file_of_second for each in tried])
+    scenario = scenario_from_mapping(made[0].alone.data, options.scenario)
     if options.as_json:
         print_json(content)
     else:
-        text = " ".join(options.question)
-        length = format_duration(scenario_from_mapping(made[0].alone.data, text).duration_us)
+        text, length = " ".join(options.question), format_duration(scenario.duration_us)
         title = f"{cluster.name}: {text} (seeds {seeds[0]} to {seeds[-1]}, {length} of virtual time"
         show_plans(console(), f"{title} each)", asked.question.meaning, made[0].alone.notes, tried)
+    loading.show_warnings(scenario)
     if any(run.outcome.error is not None for run in performed):
         raise typer.Exit(1)
 
