@@ -51,7 +51,8 @@ def _forgets(world: Checked) -> bool:
 def voters_in_force_are_the_newest_of_the_log(world: Checked) -> int:
     """The voters in force are those of the newest VotersRecord, which is in the log.
 
-    The records of a log ascend. A controller with an empty disk has its formatted voters.
+    The records of a log ascend. A controller with an empty disk has its formatted voters. One that
+    does not run reads its log as it starts.
     """
     if len(world.voters) == 0:
         return HOLDS
@@ -64,7 +65,7 @@ def voters_in_force_are_the_newest_of_the_log(world: Checked) -> int:
                 return number
             before = known.offset
         newest = world.voter_sets[number * room + voter.voter_set_count - 1]
-        if newest.voters != voter.voter_set:
+        if voter.runs and newest.voters != voter.voter_set:
             return number
     return HOLDS
 
