@@ -12,6 +12,7 @@ file                subject
 ``zookeeper.py``    znodes, watches, sessions
 ``controllers.py``  controllers, their contexts, queues and channels
 ``quorum.py``       the active controller of a KRaft quorum, and its voters: states, logs, timers
+``voter_sets.py``   voters of a quorum that may change: KIP-853's specification
 ``clients.py``      producers, consumers, connections
 ``validator.py``    validates a group, and says in words what is wrong
 ==================  ========================================================================

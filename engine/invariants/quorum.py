@@ -5,9 +5,9 @@ Invariants of the voters of a KRaft quorum: leaders, logs, timers.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.controller_processes import DISK_LOSS
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, is_within, pending
+from tidegauge.engine.invariants.voter_sets import lost_disks
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.events import used_events
 from tidegauge.simulation.kernel import NONE
@@ -252,18 +252,9 @@ def one_voter_leads_an_epoch(world: Checked) -> int:
             return number
         for other in range(number):
             is_same = world.voters[other].epoch == voter.epoch
-            if world.voters[other].state == LEADER and is_same and _lost_disks(world) == 0:
+            if world.voters[other].state == LEADER and is_same and lost_disks(world) == 0:
                 return number
     return HOLDS
-
-
-@inner_rule
-def _lost_disks(world: Checked) -> int:
-    """The number of faults by which controllers lose their disks in this run."""
-    count = 0
-    for fault in world.faults:
-        count += 1 if fault.kind == DISK_LOSS else 0
-    return count
 
 
 @VOTERS.of("epoch_starts")

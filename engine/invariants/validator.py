@@ -23,6 +23,7 @@ from tidegauge.engine.invariants.kernel import KERNEL, MACHINES
 from tidegauge.engine.invariants.logs import LOGS
 from tidegauge.engine.invariants.pools import POOLS
 from tidegauge.engine.invariants.quorum import QUORUM_STATE, VOTERS
+from tidegauge.engine.invariants.voter_sets import VOTER_SETS
 from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
@@ -31,7 +32,7 @@ from tidegauge.simulation.messages.kinds import KINDS, NAMES
 INVARIANTS = Invariants(
     [
         *(*POOLS, *KERNEL, *LOGS, *BROKERS, *MACHINES, *ZOOKEEPER, *CONTROLLERS),
-        *(*VOTERS, *QUORUM_STATE, *CLIENTS),
+        *(*VOTERS, *VOTER_SETS, *QUORUM_STATE, *CLIENTS),
     ]
 )
 

@@ -19,7 +19,9 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.group import Group
 from tidegauge.engine.invariants.quorum import QUORUM_STATE, VOTERS
 from tidegauge.engine.invariants.validator import INVARIANTS, InvariantViolatedError, Validator
+from tidegauge.engine.invariants.voter_sets import VOTER_SETS
 from tidegauge.replication.replica_list import pack, without
+from tidegauge.replication.voter_set import without_voter
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.kernel import CONTROLLER, NONE
@@ -27,7 +29,7 @@ from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import CommittedResponse, StopReplicaRequest
 from tidegauge.simulation.messages.timers import SessionPing
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
-from tidegauge.simulation.trace_rows.codes import LEADER
+from tidegauge.simulation.trace_rows.codes import CANDIDATE, LEADER, PROSPECTIVE, UNATTACHED
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
 STORY = {
@@ -118,7 +120,7 @@ def test_a_run_violates_nothing(healthy: World, quorum: World) -> None:
 def test_each_invariant_names_the_state_that_violates_it(
     name: str, healthy: World, quorum: World
 ) -> None:
-    is_of_quorum = name in {each.name for each in [*VOTERS, *QUORUM_STATE]}
+    is_of_quorum = name in {each.name for each in [*VOTERS, *VOTER_SETS, *QUORUM_STATE]}
     world = copy_of(quorum if is_of_quorum else healthy)
     CORRUPTIONS[name](world)
     violation = validator_of(world, QUORUM_PLAN if is_of_quorum else PLAN).violation()
@@ -796,6 +798,62 @@ def _(world: World) -> None:
 @violates("a_follower_has_no_more_than_its_leader")
 def _(world: World) -> None:
     world.follower_progress[1].end_offset = world.voters[0].drained_offset + 1
+
+
+@violates("voters_in_force_are_the_newest_of_the_log")
+def _(world: World) -> None:
+    world.voters[1].voter_set = int(without_voter(int(world.voters[1].voter_set), 2))
+
+
+@violates("only_voters_ask_for_votes")
+def _(world: World) -> None:
+    everybody = int(world.voters[1].voter_set)
+    room = len(world.voter_sets) // len(world.voters)
+    world.voters[1].voter_set = int(without_voter(everybody, 1))
+    world.voter_sets[room].voters = world.voters[1].voter_set
+    world.voters[1].state = int(PROSPECTIVE)
+
+
+@violates("states_name_their_leader")
+def _(world: World) -> None:
+    world.voters[1].state = int(CANDIDATE)
+
+
+@violates("controllers_know_one_leader_of_an_epoch")
+def _(world: World) -> None:
+    world.voters[1].leader = 2
+
+
+@violates("votes_are_those_of_voters")
+def _(world: World) -> None:
+    room = len(world.voter_sets) // len(world.voters)
+    world.voters[1].voter_set = int(without_voter(int(world.voters[1].voter_set), 2))
+    world.voter_sets[room].voters = world.voters[1].voter_set
+    world.voters[1].state = int(PROSPECTIVE)
+    world.voters[1].votes_granted = 0b110
+
+
+@violates("logs_agree_below_their_high_watermarks")
+def _(world: World) -> None:
+    room = len(world.epoch_starts) // len(world.voters)
+    world.voters[1].epoch += 1
+    world.voters[1].leader = NONE
+    world.voters[1].state = int(UNATTACHED)
+    world.epoch_starts[room].epoch += 1
+
+
+@violates("the_newest_leader_has_what_is_committed")
+def _(world: World) -> None:
+    for voter in [world.voters[1], world.voters[2]]:
+        voter.drained_offset = voter.log_end_offset = world.voters[0].drained_offset + 9
+    world.voters[1].high_watermark = world.voters[1].drained_offset
+
+
+@violates("what_is_committed_is_in_the_log_of_a_voter")
+def _(world: World) -> None:
+    world.voters[0].state = int(UNATTACHED)
+    world.voters[0].leader = NONE
+    world.voters[1].high_watermark = world.voters[0].drained_offset + 9
 
 
 @violates("voter_timers_match_their_flags")
