@@ -6,7 +6,12 @@ phase lasts until the ISR of every partition is its assignment and all its logs 
 a limit of time (``bound_us``). After the limit each replica that has not recovered is reported
 with the reason.
 
-Where voters of a quorum may change, the quorum has to recover, too (``quorum_liveness.py``).
+A quorum whose voters may change has to recover, too (KIP-853):
+
+* a controller leads, and a majority of its voters follows it (EventuallyLeaderElected);
+* it has committed records of its own epoch, so no value waits for ever (ValuesEventuallyAcked);
+* the newest voters of its log are committed, and all of them have these, or another leader has
+  taken them back (ReconfigurationNotStuck).
 
 Its time does not belong to the run, and its rows not to the run's figures. The phase is observed
 from outside, every second of virtual time. No process does anything for it, so the hash is that
@@ -19,7 +24,8 @@ majority of its voters has lost its disks, or where none can be elected (``quoru
 Example: ``tidegauge run 11-equal-length-divergence`` gives it up. In release 0.10.2 two
 logs of one length differ, and no follower ever compares them (KIP-101, scenario 2).
 
-Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
+Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again; the
+liveness properties of the TLA+ specification of KIP-853 (kraft_kip_853_properties.tla).
 """
 
 from collections.abc import Iterator
@@ -37,12 +43,13 @@ from tidegauge.engine.group_states import (
     States,
 )
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.engine.quorum_liveness import QUORUM_IS_WELL, QUORUM_PROBLEMS, quorum_problem
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size
+from tidegauge.replication.voter_set import directory_of, is_voter
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.trace_rows.codes import LEADER
 
 #: The interval between two checks of the cluster.
 LOOK_PERIOD_US = 1_000_000
@@ -55,6 +62,19 @@ _NO_LEADER = code(1)
 _NOT_IN_ISR = code(2)
 _OTHER_LOG = code(3)
 _BEING_MOVED = code(4)
+_QUORUM_IS_WELL = code(0)
+_NO_QUORUM_LEADER = code(10)
+_NOTHING_COMMITTED = code(11)
+_VOTERS_NOT_COMMITTED = code(12)
+
+#: The problems of a quorum in words.
+_QUORUM_PROBLEMS = {
+    int(_NO_QUORUM_LEADER): "no controller leads a majority of its voters",
+    int(_NOTHING_COMMITTED): "its leader commits nothing",
+    int(
+        _VOTERS_NOT_COMMITTED
+    ): "a change of its voters is neither committed by all, nor taken back",
+}
 
 #: The number of problems that are searched at first.
 _NONE_YET = code(0)
@@ -253,8 +273,8 @@ def find_problems(
 ) -> int:
     """The number of problems; the first of them are entered."""
     found = _NONE_YET
-    of_quorum = quorum_problem(controllers)
-    if of_quorum != QUORUM_IS_WELL:
+    of_quorum = _quorum_problem(controllers)
+    if of_quorum != _QUORUM_IS_WELL:
         found = _enter(problems, found, of_quorum, NONE, NONE)
     for partition, state in enumerate(partitions):
         if not state.exists:
@@ -319,7 +339,7 @@ def _enter(
 
 def _in_words(plan: ClusterPlan, problem: UnrecoveredPart, states: States) -> str:
     if problem.partition == NONE:
-        return f"the quorum: {QUORUM_PROBLEMS[int(problem.what)]}"
+        return f"the quorum: {_QUORUM_PROBLEMS[int(problem.what)]}"
     replicas, partitions, _ = states
     planned = plan.partitions[problem.partition]
     name = f"partition {planned.name}"
@@ -352,3 +372,50 @@ def _reasons(replica: np.void, leader_end: int, leader: int) -> Iterator[str]:
         yield f"its log ends at {end}, as that of its leader {leader}"
     else:
         yield f"its log ends at {end}, that of its leader {leader} at {leader_end}"
+
+
+@inner_rule
+def _quorum_problem(controllers: Records[ObservedController]) -> int:
+    """What is wrong with a quorum: one of the above; without controllers that change nothing is."""
+    if len(controllers) == 0 or controllers[0].directory == 0:
+        return _QUORUM_IS_WELL
+    leader = _functional_leader(controllers)
+    if leader == NONE:
+        return _NO_QUORUM_LEADER
+    known = controllers[leader]
+    if known.high_watermark <= known.epoch_start_offset:
+        return _NOTHING_COMMITTED
+    for number, controller in enumerate(controllers):
+        is_told = controller.voters == known.voters and (
+            controller.high_watermark > controller.voters_offset
+        )
+        if _is_present(controllers, known.voters, number) and not is_told:
+            return _VOTERS_NOT_COMMITTED
+    return _QUORUM_IS_WELL
+
+
+@inner_rule
+def _functional_leader(controllers: Records[ObservedController]) -> int:
+    """The leader of the newest epoch, if a majority of its voters follows it; else NONE."""
+    leader = NONE
+    for number, controller in enumerate(controllers):
+        leads = controller.runs and controller.state == LEADER
+        if leads and (leader == NONE or controller.epoch > controllers[leader].epoch):
+            leader = number
+    if leader == NONE:
+        return NONE
+    known = controllers[leader]
+    count = 0
+    following = 0
+    for number, controller in enumerate(controllers):
+        count += 1 if directory_of(known.voters, number) != 0 else 0
+        follows = controller.epoch == known.epoch and controller.leader == leader
+        if controller.runs and follows and _is_present(controllers, known.voters, number):
+            following += 1
+    return leader if 2 * following > count else NONE
+
+
+@inner_rule
+def _is_present(controllers: Records[ObservedController], voters: int, number: int) -> bool:
+    """Whether a controller is one of these voters, with its directory."""
+    return is_voter(voters, number, controllers[number].directory)

@@ -12,6 +12,7 @@ Source: KafkaRaftClient.pollFollowerAsVoter, pollFollowerAsObserver, handleFetch
 appendAsFollower, maybeTransition@4.1.0; shouldSendAddOrRemoveVoterRequest@4.2.0 (KIP-1186).
 """
 
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft import snapshots, transitions, voters
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
@@ -197,7 +198,7 @@ def handle_voter_fetch_due(world: Raft, _: VoterFetchDue) -> bool:
 
 @inner_rule
 def lose_connection(world: Raft, closed: Disconnected) -> None:
-    """Another process is gone, and with it a fetch from it, and a fetch from there."""
+    """Another process is gone, and with it a fetch from it, and the receiver of an answer."""
     voter = this_voter(world)
     if (
         voter.fetch_sent_us != NONE
@@ -206,8 +207,10 @@ def lose_connection(world: Raft, closed: Disconnected) -> None:
     ):
         _lose_fetch(world)
     for _ in range(voter.voter_fetches.length):
-        request = take_first(world, voter.voter_fetches)
+        request = view_as(take_first(world, voter.voter_fetches), quorum_requests.RaftFetchRequest)
         if request.source == closed.source and request.asked_us <= closed.until_us:
+            request.is_lost = True
+        if request.is_lost and not voter.voters_may_change:
             free_event(world, request)
         else:
             append_event(world, voter.voter_fetches, request)

@@ -254,6 +254,8 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     high_watermark: i64
     #: The response has no more bytes of records than these, but at least one record.
     max_bytes: i64
+    #: It waits at the leader, and its connection is gone.
+    is_lost: flag
 
 
 class RaftFetchResponse(ObserverResponse, kind=103):
