@@ -149,8 +149,8 @@ def only_voter_is_gone() -> Scenario:
 
 def new_voter_does_not_know() -> Scenario:
     """All lose power before the new voter has the record, and its vote is needed."""
-    slow = {"kind": "slow_link", "between": [["controller:0"], ["controller:1"]]}
-    faults = [
+    slow: dict[str, Any] = {"kind": "slow_link", "between": [["controller:0"], ["controller:1"]]}
+    faults: list[dict[str, Any]] = [
         slow | {"delay": "400ms", "at": "1ms", "for": "400ms"},
         {"kind": "power_loss", "brokers": ["controllers"], "at": "430ms", "for": "1ms"},
     ]
