@@ -345,7 +345,7 @@ class QuorumVoters(CanonicalRow, number=135):
     """
 
     STORY = (
-        "the voters of {broker} are {voters}, record {voters_offset} of epoch {quorum_epoch}, "
+        "the voters of {broker} are {voters}, record {voters_offset}, in epoch {quorum_epoch}, "
         "kraft.version {kraft_version}; committed: {voters_committed}"
     )
 
