@@ -298,7 +298,7 @@ KRAFT_CELLS: Table = {
         Cell("4.2.0", True, "KAFKA-19354, KafkaRaftClient.pollFollowerAsObserver@4.2.0"),
     ),
     "newest_kraft_version": (
-        Cell("3.3.0", 0, "QuorumState@3.8.1"),
+        Cell("3.3.0", 0, "QuorumState.initialize@3.8.1"),
         Cell("3.9.0", 1, "KIP-853, KRaftVersion.KRAFT_VERSION_1@3.9.0"),
     ),
     "kraft_version_upgradable": (
