@@ -280,7 +280,7 @@ ABLATIONS: Mapping[str, Ablation] = {
         "Majorities are those of the committed voters, and not of the newest ones in the log "
         "(KIP-853, KRaftControlRecordStateMachine.lastVoterSet).",
         {"uncommitted_voters_count": False},
-        ("elected_by_majority",),
+        ("elected_by_majority", "committed_metadata_kept"),
     ),
     "truncated_voters_stay": _of_voters(
         "A truncation does not take the voters back that were in the log (KIP-853, "
@@ -298,7 +298,7 @@ ABLATIONS: Mapping[str, Ablation] = {
         "A voter votes for a candidate whose log is behind its own (KafkaRaftClient."
         "handleVoteRequest).",
         {"vote_needs_good_log": False},
-        ("quorum_leader_complete", "committed_voters_kept"),
+        ("quorum_leader_complete", "committed_voters_kept", "committed_metadata_kept"),
     ),
     "vote_given_twice": _of_voters(
         "A voter votes for several candidates in one epoch (QuorumState."
@@ -310,7 +310,7 @@ ABLATIONS: Mapping[str, Ablation] = {
         "A leader sends its records behind a log that differs from its own (KafkaRaftClient."
         "validateFetchOffsetAndEpoch).",
         {"diverging_fetch_refused": False},
-        ("metadata_log_matching",),
+        ("metadata_log_matching", "committed_metadata_kept"),
     ),
     "removed_leader_counts": _of_voters(
         "A leader that has removed itself counts for its own commits (KAFKA-16530, LeaderState."
@@ -334,7 +334,7 @@ ABLATIONS: Mapping[str, Ablation] = {
         "A controller that is no voter by its log does not vote. It may be one by the log of the "
         "candidate (KIP-853, KafkaRaftClient.handleVoteRequest).",
         {"observer_votes": False},
-        ("liveness", "quorum_progress"),
+        ("quorum_progress",),
         "3.9",
     ),
     "new_voter_lags": _of_voters(

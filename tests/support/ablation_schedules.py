@@ -15,6 +15,7 @@ from isr_stories import as_written
 from small_clusters import cluster_of, topic_of
 from tidegauge.replication.ablations import ABLATIONS
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from voter_schedules import VOTER_SCHEDULES
 
 #: Brokers 1 to 3 for the topic, and 4 as the controller.
 FOUR_BROKERS: dict[str, Any] = {
@@ -374,6 +375,7 @@ SCHEDULES: dict[str, Callable[[], Scenario]] = {
     "fenced_replica_in_isr": replica_stops_before_it_joins,
     "without_broker_epochs": replica_reboots_before_it_joins,
     "diverging_fetch_counts": diverging_follower_fetches,
+    **VOTER_SCHEDULES,
 }
 
 

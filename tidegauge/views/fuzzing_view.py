@@ -27,6 +27,13 @@ class ToldCampaign(NamedTuple):
         return self.campaign.runs / self.took_s if self.took_s > 0 else 0
 
     @property
+    def gate(self) -> str:
+        """What a schedule needs to count, in words."""
+        if self.kinds[0].changes_voters:
+            return "voters were committed"
+        return "a record was acknowledged and a leader elected"
+
+    @property
     def words(self) -> str:
         """The clusters in words."""
         first, last = self.kinds[0], self.kinds[-1]
@@ -64,7 +71,7 @@ def show_campaign(out: Console, told: ToldCampaign, permitted: Sequence[tuple[st
     print_hanging(
         out,
         "Counted: ",
-        f"{campaign.counted:,}, in which a record was acknowledged and a leader elected",
+        f"{campaign.counted:,}, in which {told.gate}",
     )
     if campaign.overflows:
         print_hanging(out, "Not judged: ", f"{campaign.overflows:,}, which ran out of room")
