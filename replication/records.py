@@ -17,6 +17,11 @@ UNDEFINED = cast(int, np.int64(-1))
 #: slot.
 SLOTS = 15
 
+#: The most controllers of a quorum, and the most directories that one of them can have had
+#: (``voter_set.py``).
+MOST_VOTERS = 15
+MOST_DIRECTORIES = 14
+
 
 class EpochEntry(Record):
     """A leader epoch and the offset of its first record (Kafka: ``EpochEntry``).

@@ -15,15 +15,12 @@ Source: VoterSet, ReplicaKey@4.1.0.
 from collections.abc import Iterable
 
 from tidegauge.compiled.rules import code, rule
+from tidegauge.replication.records import MOST_VOTERS
 
 NO_VOTERS = code(0)
 #: A directory that is not named: that of each voter of controller.quorum.voters
 #: (ReplicaKey.NO_DIRECTORY_ID).
 ANY_DIRECTORY = code(15)
-#: The most controllers of a quorum, and the most directories that one of them can have had.
-MOST_VOTERS = 15
-MOST_DIRECTORIES = 14
-
 _BITS = 4
 _MASK = 0b1111
 

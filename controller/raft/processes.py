@@ -15,7 +15,8 @@ from tidegauge.controller.raft.measured import forget_measurements, forget_reque
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
 from tidegauge.controller.raft.state import Raft, this_voter, voter_of
-from tidegauge.replication.voter_set import MOST_DIRECTORIES, NO_VOTERS
+from tidegauge.replication.records import MOST_DIRECTORIES
+from tidegauge.replication.voter_set import NO_VOTERS
 from tidegauge.simulation.events import free_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import servers_to_ask

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tidegauge.replication.kraft_releases import KRAFT_CELLS
+from tidegauge.replication.records import MOST_DIRECTORIES
 from tidegauge.replication.release_versions import Release
-from tidegauge.replication.voter_set import MOST_DIRECTORIES
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.process_faults import DiskLossFault
 from tidegauge.scenario.model.quorum_steps import (

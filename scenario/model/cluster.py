@@ -16,9 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from tidegauge.replication.records import SLOTS
+from tidegauge.replication.records import MOST_VOTERS, SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
-from tidegauge.replication.voter_set import MOST_VOTERS
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.replica_placement import Placement

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.records import MOST_DIRECTORIES
 from tidegauge.replication.release_versions import DEFAULT_RELEASE, ProtocolVersion, Release
-from tidegauge.replication.voter_set import MOST_DIRECTORIES
 from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import ProtocolText, ReleaseText
 from tidegauge.scenario.model.deployment import Deployment

@@ -25,6 +25,7 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
 )
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication import voter_set
+from tidegauge.replication.records import MOST_DIRECTORIES
 from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.traces.run_folder import TraceRow
@@ -170,7 +171,7 @@ def test_a_controller_that_is_only_named_never_runs(tmp_path: Path) -> None:
     translation = translate(load_schedule(written(file_of("q14"), tmp_path / "q14.json")))
     assert translation.scenario.controllers.count == 4
     (addition,) = (each for each in steps_of(translation, 3) if each.do == "add_controller")
-    assert (addition.controller, addition.directory) == (3, voter_set.MOST_DIRECTORIES)
+    assert (addition.controller, addition.directory) == (3, MOST_DIRECTORIES)
     absence = [fault.name for fault in translation.scenario.faults]
     assert absence == ["absence-of-13-at-step-0"]
 

@@ -2,9 +2,10 @@
 
 A leader needs the votes, and a commit the logs, of a majority of the voters. The *margin* is the
 number of voters that run beyond that majority: 0 is one failure from stopping, less is no leader
-and no commit. The voters are those of the newest VotersRecord in a log of a controller that runs,
-committed or not; each with its directory, so a controller with a new disk is not the voter of
-before. A paused controller does not run; cuts do not count here.
+and no commit. The voters are those of the newest log of a controller that runs, as an election
+compares logs, whether their record is committed or not; each with its directory, so a controller
+with a new disk is not the voter of before. A paused controller does not run; cuts do not count
+here.
 
 A quorum is *wedged* while its margin is below 0 although as many controllers run as the first
 voters needed for a majority: processes look well, and only the voters are the wrong ones.
@@ -66,8 +67,11 @@ def margin_spans(run: Run) -> list[MarginSpan]:
     known = _RunningVoters(run)
     begin_us, margin = 0, known.margin()
     spans: list[MarginSpan] = []
-    for event in run.events_of(VOTER_STATE, QUORUM_VOTERS, *_FAULTS, until_us=run.end_us):
+    kinds = (VOTER_STATE, QUORUM_VOTERS, VOTER_LOG, *_FAULTS)
+    for event in run.events_of(*kinds, until_us=run.end_us):
         known.take(event)
+        if event.kind == VOTER_LOG:
+            continue
         now = known.margin()
         if now != margin and event.time_us > begin_us:
             spans.append(MarginSpan(begin_us, event.time_us, margin))
@@ -88,8 +92,10 @@ class _RunningVoters:
         #: Before any row: those of controller.quorum.voters.
         self._voters = pack((number, ANY_DIRECTORY) for number in first)
         self._needed = len([*first]) // 2 + 1
-        #: By controller: the newest record of voters in its log, as (epoch, offset, voters).
-        self._of_log: dict[int, tuple[int, int, int]] = {}
+        #: By controller: the last epoch and the end of its log; the newest record of voters in it,
+        #: by its offset.
+        self._ends: dict[int, tuple[int, int]] = {}
+        self._records: dict[int, tuple[int, int]] = {}
         self._directories = dict.fromkeys(self._number_of.values(), 1)
         self._stopped: set[int] = set()
         self._paused: dict[int, int] = dict.fromkeys(self._number_of.values(), 0)
@@ -102,13 +108,18 @@ class _RunningVoters:
         if event.kind == VOTER_STATE:
             has_stopped = event.row["voter_state"] == codes.VOTER_STOPPED
             (self._stopped.add if has_stopped else self._stopped.discard)(number)
+        elif event.kind == VOTER_LOG:
+            self._ends[number] = event.row["quorum_epoch"], event.row["log_end_offset"]
         elif event.kind == QUORUM_VOTERS:
-            row = event.row
-            self._of_log[number] = (row["quorum_epoch"], row["voters_offset"], row["voters"])
+            self._records[number] = event.row["voters_offset"], event.row["voters"]
         elif event.fault_kind == "pause":
             self._paused[number] += 1 if event.kind == "fault_began" else -1
         elif event.fault_kind == "disk_loss" and event.kind == "fault_began":
             self._directories[number] += 1
+
+    def _log_of(self, number: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """A log, to be compared with others; of equal ones that with the newer voters."""
+        return self._ends.get(number, (0, 0)), self._records[number]
 
     def margin(self) -> Margin:
         """The present one."""
@@ -117,10 +128,13 @@ class _RunningVoters:
             for number in self._number_of.values()
             if number not in self._stopped and not self._paused[number]
         ]
-        logs = [self._of_log[number] for number in running if number in self._of_log]
-        newest = max(logs, default=(0, 0, 0))[2]
-        if newest:
-            self._voters = newest
+        # A new directory has no voters until the log is fetched.
+        known = [number for number in running if self._records.get(number, (0, 0))[1]]
+        if known:
+            newest = max(
+                known, key=lambda each: (self._ends.get(each, (0, 0)), self._records[each])
+            )
+            self._voters = self._records[newest][1]
         voters = sum(
             is_voter(self._voters, number, self._directories[number]) for number in running
         )

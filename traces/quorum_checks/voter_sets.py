@@ -6,9 +6,9 @@ there each controller is a voter with any disk.
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.replication.records import MOST_VOTERS
 from tidegauge.replication.voter_set import (
     ANY_DIRECTORY,
-    MOST_VOTERS,
     directory_of,
     has_overlapping_majority,
     is_voter,

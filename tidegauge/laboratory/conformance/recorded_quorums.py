@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidegauge.replication import voter_set
+from tidegauge.replication.records import MOST_DIRECTORIES
 
 #: A tree of values by name.
 Tree = dict[str, Any]
@@ -56,7 +57,7 @@ def directory_name(controller: int, number: int) -> str:
 def directory_number(name: str, controller: int) -> int:
     """The number of a directory; the last possible one for a directory that nothing has."""
     owner, _, number = name.partition("#")
-    return int(number) if owner == f"c{controller}" else voter_set.MOST_DIRECTORIES
+    return int(number) if owner == f"c{controller}" else MOST_DIRECTORIES
 
 
 def named_controllers(form: Tree) -> list[int]:

@@ -13,7 +13,7 @@ from tidegauge.real_cluster.logs import log_events
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.replication import errors
-from tidegauge.replication.voter_set import MOST_DIRECTORIES
+from tidegauge.replication.records import MOST_DIRECTORIES
 from tidegauge.simulation.trace_rows import codes
 
 #: The offset of the voters with which a directory was formatted, as lines have it.
