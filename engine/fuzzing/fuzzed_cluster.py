@@ -40,7 +40,7 @@ from tidegauge.engine.fuzzing.schedules import (
 )
 from tidegauge.engine.group import Group
 from tidegauge.engine.layout.by_name import new_tables
-from tidegauge.engine.layout.check_tables import enlarge
+from tidegauge.engine.layout.check_tables import double_quorum_room, enlarge
 from tidegauge.engine.layout.cluster_tables import new_kernel
 from tidegauge.engine.layout.controller_tables import add_context
 from tidegauge.engine.layout.quorum_tables import double_raft
@@ -191,6 +191,8 @@ class FuzzedCluster:
         enlarge(stream.history, stream.figures)
         stream.history.runs = grown(stream.history.runs, _RUNS)
         stream.figures.queued = grown(stream.figures.queued, _RUNS)
+        if plan.scenario.voters_may_change():
+            double_quorum_room(stream.history)
         choices = ClusterPlan(self._scenario_of_choices(), may_branch=True)
         laid_out, steps = new_kernel(choices, (), 0, 0), new_steps(choices)
         world = group.world

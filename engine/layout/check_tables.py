@@ -141,18 +141,18 @@ def enlarge(history: histories.Histories, figures: Figures) -> None:
         history.terms = grown(history.terms, 2 * int(facts.terms) + 1024)
     if len(history.acknowledged) == facts.acknowledged:
         history.acknowledged = grown(history.acknowledged, 2 * int(facts.acknowledged) + 1024)
-    _enlarge_quorum(history)
+    if needs_quorum_room(history.view):
+        double_quorum_room(history)
     events = int(figures.count[0].controller_events)
     if len(figures.queued) == events:
         figures.queued = grown(figures.queued, 2 * events + 1024)
 
 
-def _enlarge_quorum(history: histories.Histories) -> None:
-    """Double the tables of a quorum's epochs if little is left."""
-    if not needs_quorum_room(history.view):
-        return
+def double_quorum_room(history: histories.Histories) -> None:
+    """Double the tables of a quorum's epochs, and of the epochs in its controllers' logs."""
     quorum = history.quorum[0]
-    history.quorum_epochs = grown(history.quorum_epochs, 2 * int(quorum.epochs) + 64)
+    room = max(len(history.quorum_epochs), int(quorum.epochs))
+    history.quorum_epochs = grown(history.quorum_epochs, 2 * room + 64)
     logs = len(history.metadata_logs)
     room = len(history.metadata_runs) // logs
     larger = 2 * room + 64
