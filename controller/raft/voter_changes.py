@@ -19,7 +19,8 @@ hour
 =======================================================  ========================  ==============
 
 The record is in force on each controller as soon as it is in its log. The response comes when it is
-committed by the new voters, or (ackWhenCommitted=false) when it is appended; after
+committed by the new voters, or (ackWhenCommitted=false) when it is appended, though the change is
+pending until its commit; after
 controller.quorum.request.timeout.ms it is REQUEST_TIMED_OUT, and the record stays in the log. A
 leader that has removed itself leads on without counting itself, until that is committed; then it
 resigns.
@@ -197,7 +198,7 @@ def handle_api_versions_response(
     added = voter_set.with_voter(voter.voter_set, voter.changed_voter, voter.changed_directory)
     voter.change_offset = append_voters(world, added, voter.kraft_version)
     if voter.acks_at_append:
-        voters.end_change(world, errors.NONE, 0)
+        voters.answer_pending_change(world, errors.NONE, 0)
     return False
 
 
@@ -279,7 +280,9 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
 
 @inner_rule
 def knows_all_voters(world: Raft) -> bool:
-    """Whether the leader knows the directories of all static voters, which support kraft.version 1.
+    """Whether the leader knows the directories of all static voters.
+
+    Only voters that support kraft.version 1 tell theirs.
 
     Source: LeaderState.maybeAppendUpgradedKRaftVersion@4.1.0.
     """
