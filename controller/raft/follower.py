@@ -373,6 +373,7 @@ def _asks_for_change(world: Raft) -> bool:
         if not (voter.kraft_version_upgradable and is_voter):
             return False
         update = quorum_requests.UpdateRaftVoterRequest.to(world, to)
+        update.newest_kraft_version = voter.newest_kraft_version
         _ask(world, update, own, voter.directory)
         return True
     if not (voter.auto_join_enable and voter.can_join):

@@ -259,7 +259,7 @@ def handle_remove_raft_voter(world: Raft, request: quorum_requests.RemoveRaftVot
 @RAFT.handles(quorum_requests.UpdateRaftVoterRequest)
 @inner_rule
 def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVoterRequest) -> bool:
-    """Note the directory of a static voter.
+    """Note the directory of a static voter that supports kraft.version 1.
 
     Source: UpdateVoterHandler.handleUpdateVoterRequest@4.1.0.
     """
@@ -268,9 +268,11 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
     refusal = _refusal_of_leader(world, codes.UPDATE_VOTER)
     if refusal == 0 and voter.kraft_version == 0 and not voter.kraft_version_upgradable:
         refusal = codes.NO_RECONFIGURATION
+    if refusal == 0 and request.newest_kraft_version < voter.kraft_version:
+        refusal = codes.KRAFT_VERSION_NOT_SUPPORTED
     if refusal == 0 and not voter_set.is_voter(voter.voter_set, request.voter, request.directory):
         refusal = codes.IS_NO_VOTER
-    if refusal == 0 and voter.kraft_version == 0:
+    if refusal == 0 and voter.kraft_version == 0 and request.newest_kraft_version > 0:
         voter.told_voters = voter_set.with_voter(
             voter.told_voters, request.voter, request.directory
         )
@@ -280,9 +282,7 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
 
 @inner_rule
 def knows_all_voters(world: Raft) -> bool:
-    """Whether the leader knows the directories of all static voters.
-
-    Only voters that support kraft.version 1 tell theirs.
+    """Whether the leader knows the directories of all static voters, which support kraft.version 1.
 
     Source: LeaderState.maybeAppendUpgradedKRaftVersion@4.1.0.
     """

@@ -410,6 +410,9 @@ class RemoveRaftVoterResponse(RaftResponse, kind=187):
 class UpdateRaftVoterRequest(ChangedVoter, kind=188, api_key=82):
     """A voter tells its leader the directory that its entry in the voter set lacks."""
 
+    #: The largest kraft.version that it supports.
+    newest_kraft_version: i64
+
 
 class UpdateRaftVoterResponse(RaftResponse, kind=189):
     """The leader knows a voter's directory, or not."""
