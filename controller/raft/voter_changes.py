@@ -65,9 +65,10 @@ def _refusal_of_leader(world: Raft, change: int) -> int:
     own = voter_of(world, world.context[0].handling)
     if voter.state != codes.LEADER:
         return codes.NOT_THE_LEADER
-    if voter.change != 0:
-        return codes.CHANGE_IS_PENDING
     rules = these_rules(world)
+    is_answered = voter.change_responses.first == NONE
+    if voter.change != 0 and (rules.voter_change_awaits_last_one or not is_answered):
+        return codes.CHANGE_IS_PENDING
     if voter.high_watermark == NONE and rules.voter_change_awaits_epoch:
         return codes.NO_HIGH_WATERMARK
     if voter.kraft_version == 0:
