@@ -105,6 +105,13 @@ def _place_of(world: Raft, controller: int, number: int) -> int:
 
 
 @inner_rule
+def _fill(entry: VoterSetAt, offset: int, voters: int, kraft_version: int) -> None:
+    entry.offset = offset
+    entry.voters = voters
+    entry.kraft_version = kraft_version
+
+
+@inner_rule
 def note_voters(world: Raft, offset: int, voters: int, kraft_version: int) -> None:
     """A VotersRecord is in the log, behind all others.
 
@@ -112,10 +119,8 @@ def note_voters(world: Raft, offset: int, voters: int, kraft_version: int) -> No
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
-    entry = world.voter_sets[_place_of(world, own, voter.voter_set_count)]
-    entry.offset = offset
-    entry.voters = voters
-    entry.kraft_version = kraft_version
+    place = _place_of(world, own, voter.voter_set_count)
+    _fill(world.voter_sets[place], offset, voters, kraft_version)
     voter.voter_set_count += 1
     if 2 * voter.voter_set_count > len(world.voter_sets) // len(world.voters):
         world.context[0].needs_room = True
@@ -158,11 +163,8 @@ def forget_voters_before(world: Raft, offset: int) -> None:
         return
     voter.voter_set_count -= gone
     for number in range(1, voter.voter_set_count):
-        kept = world.voter_sets[first + number]
         moved = world.voter_sets[first + gone + number]
-        kept.offset = moved.offset
-        kept.voters = moved.voters
-        kept.kraft_version = moved.kraft_version
+        _fill(world.voter_sets[first + number], moved.offset, moved.voters, moved.kraft_version)
 
 
 @inner_rule
@@ -212,10 +214,7 @@ def format_directory(world: Raft, voters: int, kraft_version: int) -> None:
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
-    formatted = world.voter_sets[_place_of(world, own, 0)]
-    formatted.offset = NONE
-    formatted.voters = voters
-    formatted.kraft_version = kraft_version
+    _fill(world.voter_sets[_place_of(world, own, 0)], NONE, voters, kraft_version)
     voter.voter_set_count = 1
     voter.voter_set = voters
     voter.kraft_version = kraft_version
@@ -229,10 +228,7 @@ def found_voters(world: Raft, offset: int, voters: int, kraft_version: int) -> N
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
-    entry = world.voter_sets[_place_of(world, own, 1)]
-    entry.offset = offset
-    entry.voters = voters
-    entry.kraft_version = kraft_version
+    _fill(world.voter_sets[_place_of(world, own, 1)], offset, voters, kraft_version)
     voter.voter_set_count = 2
 
 

@@ -5,10 +5,16 @@ The tests of trace files and of what reads them build small runs with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tidegauge.compiled.records import Records, new_records
+from tidegauge.engine.row_stream import RowStream
+from tidegauge.engine.summary import verdicts
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.rows import fold_row
 from tidegauge.simulation.trace_rows.codes import STATE_CREATED, STATE_WRITTEN
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -148,3 +154,14 @@ def rows_of(rows: list[RowSlot]) -> Records[RowSlot]:
     for place, row in enumerate(rows):
         array[place] = row
     return array  # type: ignore[no-any-return]  # numpy has no type for rows of a class
+
+
+def first_broken(rows: WrittenRows, plan: ClusterPlan, laws: Iterable[str]) -> dict[str, int]:
+    """The checks of some names that rows break, and the time of the first event, in seconds."""
+    stream = RowStream(plan)
+    stream.take(np.array(rows.rows))
+    stream.end()
+    found = verdicts(plan, stream, None)
+    return {
+        name: found[name]["first_event"]["time_us"] // S for name in laws if found[name]["broken"]
+    }

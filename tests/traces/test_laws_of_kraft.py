@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tidegauge.engine.row_stream import RowStream
@@ -25,7 +24,7 @@ from tidegauge.simulation.trace_rows.codes import (
     STATE_CREATED,
     STATE_WRITTEN,
 )
-from written_rows import S, WrittenRows
+from written_rows import S, WrittenRows, first_broken
 
 LAWS = (
     "elr_outside_isr",
@@ -97,13 +96,7 @@ def last_standing(**altered: dict[str, Any]) -> History:
 
 def broken(rows: WrittenRows, plan: ClusterPlan = PLAN) -> dict[str, int]:
     """The laws that rows break, and the time of the first event, in seconds."""
-    stream = RowStream(plan)
-    stream.take(np.array(rows.rows))
-    stream.end()
-    found = verdicts(plan, stream, None)
-    return {
-        name: found[name]["first_event"]["time_us"] // S for name in LAWS if found[name]["broken"]
-    }
+    return first_broken(rows, plan, LAWS)
 
 
 def test_a_history_of_kip_966_keeps_all_laws() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tidegauge.engine.row_stream import RowStream
@@ -25,7 +24,7 @@ from tidegauge.simulation.trace_rows.codes import (
     RESIGNED,
     UNATTACHED,
 )
-from written_rows import S, WrittenRows
+from written_rows import S, WrittenRows, first_broken
 
 LAWS = (
     *("one_quorum_leader", "quorum_leader_complete", "metadata_log_matching"),
@@ -143,13 +142,7 @@ def changed_voters(**altered: Any) -> History:
 
 def broken(rows: WrittenRows, plan: ClusterPlan = PLAN) -> dict[str, int]:
     """The laws that rows break, and the time of the first event, in seconds."""
-    stream = RowStream(plan)
-    stream.take(np.array(rows.rows))
-    stream.end()
-    found = verdicts(plan, stream, None)
-    return {
-        name: found[name]["first_event"]["time_us"] // S for name in LAWS if found[name]["broken"]
-    }
+    return first_broken(rows, plan, LAWS)
 
 
 def test_a_history_of_kip_853_keeps_all_laws() -> None:
