@@ -201,6 +201,28 @@ def test_kraft_version_1_says_that_voters_may_change(
     assert data["controllers"]["count"] == 3
 
 
+def test_voters_that_no_file_names_are_assumed(shell: Shell) -> None:
+    """kraft.version 1 alone has no number of them; files of controllers have."""
+    line = (
+        "Feature: {}\tSupportedMinVersion: 0\tSupportedMaxVersion: {}\tFinalizedVersionLevel: {}\n"
+    )
+    levels = line.format("kraft.version", 1, 1) + line.format("metadata.version", "4.4-IV2", "4.4")
+    features = shell.file("features.txt", levels)
+    data, output = shell.of_dump(KRAFT, "--features", features)
+    assert data["controllers"] == {"count": 3, "voters": [0, 1, 2]}
+    assert (
+        "no file names the controllers: assumed are 3, all of them voters; --quorum has" in output
+    )
+    files = [
+        shell.file(f"{node}.properties", f"process.roles=controller\nnode.id={node}\n")
+        for node in (10, 11)
+    ]
+    own = [word for file in files for word in ("--properties", file)]
+    data, output = shell.of_dump(KRAFT, "--features", features, *own, "--force")
+    assert data["controllers"] == {"count": 2, "voters": [0, 1]}
+    assert "files are of 2 controllers: assumed are these as voters" in output
+
+
 def test_output_without_voters_is_refused(shell: Shell) -> None:
     error = shell.refused(
         shell.file("dump.txt", KRAFT), "--quorum", shell.file("quorum.txt", KRAFT)
