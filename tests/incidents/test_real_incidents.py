@@ -235,6 +235,6 @@ def test_voters_that_logs_have_are_not_assumed() -> None:
     (name,) = WIPED
     there = read(name)
     text = " ".join(there.scenario.read_text().replace("#", " ").split())
-    assert there.content["controllers"]["voters"] == [0, 1, 2]
+    assert load_scenario(there.scenario).controllers.voters == (0, 1, 2)
     assert "assumed are these" not in text
     assert "--quorum" not in text
