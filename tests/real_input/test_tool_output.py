@@ -171,8 +171,13 @@ def test_voters_with_directories_may_change(shell: Shell) -> None:
     data, output = shell.of_dump(KRAFT, "--quorum", quorum, "--properties", own)
     assert data["controllers"] == {"count": 4, "voters": [0, 1, 2], "bootstrap_servers": [0, 1]}
     assert data["cluster"]["brokers"] == [1, 2, 3, 4]
+    told = "a controller may observe, too, and its own file (--properties) tells that"
+    assert f"{told}: 4 " in output
     assert "controllers that observe: 13" in output
     assert "observe with another directory than that of the voter with their id" in output
+    data, output = shell.of_dump(KRAFT, "--quorum", quorum, "--force")
+    assert data["cluster"]["brokers"] == [1, 2, 3, 4, 13]
+    assert f"{told}: 4, 13 " in output
 
 
 def test_voters_without_directories_stay(shell: Shell) -> None:
