@@ -209,8 +209,8 @@ class _Parts:
             unknown = {*quorum.observers} - self._files.by_broker.keys()
             self.notices.name(
                 "brokers",
-                "taken for brokers, since they observe the quorum; a controller may observe, too, and "
-                "its own file (--properties) tells that",
+                "taken for brokers, since they observe the quorum; a controller may observe, too, "
+                "and its own file (--properties) tells that",
                 [broker for broker in idle if broker in unknown],
             )
 
