@@ -81,7 +81,7 @@ def _is_quorum(world: Clients, step: Step, answer: Answer) -> bool:
     if step.start == WHEN_VOTERS:
         return answer.voters == step.condition_controllers
     leader = answer.controller - world.sizes[0].brokers
-    return (step.condition_controllers >> leader) & 1 != 0
+    return leader >= 0 and (step.condition_controllers >> leader) & 1 != 0
 
 
 @inner_rule

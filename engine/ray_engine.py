@@ -252,8 +252,9 @@ class RayEngine:
         _, partitions, controllers = known[self._grouping.controllers]
         return States(
             replicas,
-            np.frombuffer(partitions, dtype_of(ObservedPartition)),
-            np.frombuffer(controllers, dtype_of(ObservedController)),
+            # The rules that read them are compiled for arrays that can be written.
+            np.frombuffer(bytearray(partitions), dtype_of(ObservedPartition)),
+            np.frombuffer(bytearray(controllers), dtype_of(ObservedController)),
         )
 
     def snapshot(self) -> Snapshot:

@@ -158,9 +158,9 @@ def lose_power_of_voter(world: Raft) -> None:
 def lose_disk_of_voter(world: Raft) -> None:
     """The file quorum-state, the log and the snapshots are gone; the process has ended.
 
-    The new directory has another id. Where voters may change, it is formatted with
-    --no-initial-controllers, so the controller is an observer; else it is the static voter that it
-    was.
+    The new directory has another id. A quorum that began with voters that may change formats it
+    with --no-initial-controllers, so the controller is an observer. Else controller.quorum.voters
+    still names it, so it is a static voter until it has read the log, also at kraft.version 1.
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)

@@ -23,7 +23,7 @@ Source: QuorumState.transitionTo*@4.1.0.
 from typing import Final
 
 from tidegauge.compiled.codes import previous_state_bits
-from tidegauge.compiled.records import blank
+from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft import voters
 from tidegauge.controller.raft.measured import (
@@ -51,7 +51,7 @@ from tidegauge.simulation.messages.controller_timers import (
     VoterFetchDue,
 )
 from tidegauge.simulation.messages.event import Event, EventList
-from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
+from tidegauge.simulation.messages.quorum_requests import RaftFetchRequest, RaftFetchResponse
 from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.sampled_stats import count_request
 from tidegauge.simulation.trace_rows import codes
@@ -308,10 +308,11 @@ def _leave_leadership(world: Raft) -> None:
 
 @inner_rule
 def refuse_fetches(world: Raft, fetches: EventList) -> None:
-    """Answer all fetches that wait: the leader has changed."""
+    """Answer all fetches that wait and have a connection: the leader has changed."""
     while fetches.first != NONE:
-        request = events.take_first(world, fetches)
-        refuse_fetch(world, request, NOT_LEADER_OR_FOLLOWER)
+        request = view_as(events.take_first(world, fetches), RaftFetchRequest)
+        if not request.is_lost:
+            refuse_fetch(world, request, NOT_LEADER_OR_FOLLOWER)
         events.free_event(world, request)
 
 

@@ -19,7 +19,8 @@ hour
 =======================================================  ========================  ==============
 
 The record is in force on each controller as soon as it is in its log. The response comes when it is
-committed by the new voters, or (ackWhenCommitted=false) when it is appended; after
+committed by the new voters, or (ackWhenCommitted=false) when it is appended, though the change is
+pending until its commit; after
 controller.quorum.request.timeout.ms it is REQUEST_TIMED_OUT, and the record stays in the log. A
 leader that has removed itself leads on without counting itself, until that is committed; then it
 resigns.
@@ -64,9 +65,10 @@ def _refusal_of_leader(world: Raft, change: int) -> int:
     own = voter_of(world, world.context[0].handling)
     if voter.state != codes.LEADER:
         return codes.NOT_THE_LEADER
-    if voter.change != 0:
-        return codes.CHANGE_IS_PENDING
     rules = these_rules(world)
+    is_answered = voter.change_responses.first == NONE
+    if voter.change != 0 and (rules.voter_change_awaits_last_one or not is_answered):
+        return codes.CHANGE_IS_PENDING
     if voter.high_watermark == NONE and rules.voter_change_awaits_epoch:
         return codes.NO_HIGH_WATERMARK
     if voter.kraft_version == 0:
@@ -197,7 +199,7 @@ def handle_api_versions_response(
     added = voter_set.with_voter(voter.voter_set, voter.changed_voter, voter.changed_directory)
     voter.change_offset = append_voters(world, added, voter.kraft_version)
     if voter.acks_at_append:
-        voters.end_change(world, errors.NONE, 0)
+        voters.answer_pending_change(world, errors.NONE, 0)
     return False
 
 
@@ -258,7 +260,7 @@ def handle_remove_raft_voter(world: Raft, request: quorum_requests.RemoveRaftVot
 @RAFT.handles(quorum_requests.UpdateRaftVoterRequest)
 @inner_rule
 def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVoterRequest) -> bool:
-    """Note the directory of a static voter.
+    """Note the directory of a static voter that supports kraft.version 1.
 
     Source: UpdateVoterHandler.handleUpdateVoterRequest@4.1.0.
     """
@@ -267,9 +269,11 @@ def handle_update_raft_voter(world: Raft, request: quorum_requests.UpdateRaftVot
     refusal = _refusal_of_leader(world, codes.UPDATE_VOTER)
     if refusal == 0 and voter.kraft_version == 0 and not voter.kraft_version_upgradable:
         refusal = codes.NO_RECONFIGURATION
+    if refusal == 0 and request.newest_kraft_version < voter.kraft_version:
+        refusal = codes.KRAFT_VERSION_NOT_SUPPORTED
     if refusal == 0 and not voter_set.is_voter(voter.voter_set, request.voter, request.directory):
         refusal = codes.IS_NO_VOTER
-    if refusal == 0 and voter.kraft_version == 0:
+    if refusal == 0 and voter.kraft_version == 0 and request.newest_kraft_version > 0:
         voter.told_voters = voter_set.with_voter(
             voter.told_voters, request.voter, request.directory
         )

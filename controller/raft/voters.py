@@ -245,7 +245,7 @@ def use_newest_voters(world: Raft, is_start: bool) -> None:
     is_other = newest.voters != voter.voter_set or newest.kraft_version != voter.kraft_version
     voter.voter_set = newest.voters
     voter.kraft_version = newest.kraft_version
-    if voter.voters_may_change and (is_other or is_start):
+    if voter.voters_may_change and voter.runs and (is_other or is_start):
         write_voters_row(world, newest, False)
 
 
@@ -273,13 +273,20 @@ def write_voters_row(world: Raft, known: VoterSetAt, is_committed: bool) -> None
 
 @inner_rule
 def end_change(world: Raft, error: int, refusal: int) -> None:
-    """Answer the change that the leader makes; there is none any more.
+    """Answer the change that the leader makes, if it is not yet; there is none any more.
 
     Source: LeaderState.resetAddVoterHandlerState, resetRemoveVoterHandlerState@4.1.0.
     """
+    answer_pending_change(world, error, refusal)
     voter = this_voter(world)
-    if voter.change == 0:
-        return
+    voter.change = 0
+    voter.change_offset = NONE
+
+
+@inner_rule
+def answer_pending_change(world: Raft, error: int, refusal: int) -> None:
+    """Answer the change that the leader makes, if there is one that is not answered."""
+    voter = this_voter(world)
     if voter.change_responses.first != NONE:
         response = view_as(take_first(world, voter.change_responses), RaftResponse)
         answer_change(
@@ -291,8 +298,6 @@ def end_change(world: Raft, error: int, refusal: int) -> None:
             error,
             refusal,
         )
-    voter.change = 0
-    voter.change_offset = NONE
 
 
 @inner_rule

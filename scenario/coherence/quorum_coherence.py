@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from tidegauge.replication.kraft_releases import KRAFT_CELLS
 from tidegauge.replication.records import MOST_DIRECTORIES
 from tidegauge.replication.release_versions import Release
-from tidegauge.scenario.model.fault import FaultOfAnyKind
+from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind, Stop
 from tidegauge.scenario.model.process_faults import DiskLossFault
 from tidegauge.scenario.model.quorum_steps import (
     AddControllerStep,
@@ -19,6 +19,7 @@ from tidegauge.scenario.model.quorum_steps import (
 )
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.simulation.quantities import format_duration
 
 #: The first release whose voters may change.
 _FIRST_WITH_VOTERS = Release.parse(KRAFT_CELLS["newest_kraft_version"][-1].since)
@@ -36,6 +37,21 @@ def problems_of_quorum(scenario: Scenario) -> Iterator[Problem]:
     yield from _steps(scenario)
     faults = ((("faults", place), fault) for place, fault in enumerate(scenario.faults))
     yield from disks_lost_too_often(scenario, faults)
+    yield from _faults_before_starts(scenario)
+
+
+def _faults_before_starts(scenario: Scenario) -> Iterator[Problem]:
+    """Faults that stop controllers that do not run yet: their end would start them."""
+    starts_us = scenario.controllers.start_us
+    for place, fault in enumerate(scenario.faults):
+        stops = isinstance(fault, BrokerFault) and fault.stop is not Stop.NEVER
+        if not stops or fault.at_us is None:
+            continue
+        for number in scenario.controllers_of(fault.brokers):
+            if fault.at_us < starts_us.get(number, 0):
+                start = format_duration(starts_us[number])
+                message = f"is before the start of controller:{number}, at {start}"
+                yield Problem(("faults", place, "at"), message)
 
 
 def _steps(scenario: Scenario) -> Iterator[Problem]:

@@ -398,11 +398,30 @@ def _step(
     if do == "release" and to.leaves_mode:
         to.note(path, "waits only: pins are left out")
         return _wait(step)
+    if to.to_zookeeper and _is_about_quorum(step):
+        to.note(path, "waits only: it is about the controllers of a quorum")
+        return _wait(without(step, "when", "within") if _waits_for_quorum(step) else step)
     if do == "configure":
         settings = configured_settings(to, (*path, "settings"), step["settings"])
         return {**step, "settings": settings} if settings else _wait(step)
     return dict(step)
 
 
+#: Steps and conditions of a quorum's controllers and features.
+_STEPS_OF_QUORUM = {"add_controller", "remove_controller", "update_features"}
+_CONDITIONS_OF_QUORUM = {"observes", "voters", "leads"}
+
+
+def _is_about_quorum(step: Mapping[str, Any]) -> bool:
+    is_request = step["do"] == "configure" and "to" in step
+    return step["do"] in _STEPS_OF_QUORUM or is_request or _waits_for_quorum(step)
+
+
+def _waits_for_quorum(step: Mapping[str, Any]) -> bool:
+    return not _CONDITIONS_OF_QUORUM.isdisjoint(step.get("when") or ())
+
+
 def _wait(step: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: step[name] for name in _BEGINS if name in step} | {"do": "wait"}
+    """A step that does nothing at its time; at once if it has none."""
+    begins = {name: step[name] for name in _BEGINS if name in step}
+    return (begins or {"after": "0s"}) | {"do": "wait"}

@@ -29,6 +29,7 @@ WITHOUT_COUNTERPART = {
     "23-isolated-controller": "faults[0].between",
     "gallery/01-isolated-controller": "faults[0].between",
     "gallery/14-stuck-observer": "faults[0].between[1]",
+    "gallery/20-ready-without-leader": "faults[1].between",
     "gallery/05-empty-disk-in-isr": "faults[1].between[1]",
     "gallery/08-request-fails-controllers": "steps[1].topic",
     "gallery/18-no-producer-ids": "faults[1].kind",

@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import blank, body_of, view_as
 from tidegauge.compiled.rules import rule
-from tidegauge.controller.raft.state import Voter
+from tidegauge.controller.raft.state import Raft, Voter
 from tidegauge.engine.group import Group
 from tidegauge.engine.planned_events import plan_fault
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.events import free_event, pop, push, stamp, take_item_slot, take_slot
+from tidegauge.simulation.events import (
+    free_all,
+    free_event,
+    pop,
+    push,
+    stamp,
+    take_item_slot,
+    take_slot,
+)
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.messages.event import KINDS, Event, PartitionData
 from tidegauge.simulation.messages.quorum_requests import (
@@ -75,6 +83,12 @@ def deliver(kernel: Kernel, message: int, time_us: int) -> None:
     event.time_us = time_us
     stamp(kernel, event)
     push(kernel, event)
+
+
+@rule
+def free_fetches(raft: Raft, controller: int) -> None:
+    """Forget the fetches of other controllers that wait for records."""
+    free_all(raft, raft.voters[controller].voter_fetches)
 
 
 @rule
@@ -248,6 +262,10 @@ class LoneController:
             last_fetched_epoch=self._epoch_before(offset),
             max_bytes=1 << 20,
         )
+
+    def forget_waiting_fetches(self) -> None:
+        """Have no fetch wait: each counts once more when it is answered."""
+        free_fetches(self.world.view, self.local)
 
     def _epoch_before(self, offset: int) -> int:
         """The epoch of the record before an offset of its log; -1: there is none."""

@@ -86,9 +86,8 @@ class _RunningVoters:
     def __init__(self, run: Run) -> None:
         processes = run.directory.processes_with_role("quorum controller")
         self._number_of = {process: number for number, process in enumerate(processes)}
-        first = run.manifest["scenario"].get("controllers", {}).get("voters") or range(
-            len(processes)
-        )
+        controllers = run.manifest["scenario"].get("controllers", {})
+        first = controllers.get("voters") or range(len(processes))
         #: Before any row: those of controller.quorum.voters.
         self._voters = pack((number, ANY_DIRECTORY) for number in first)
         self._needed = len([*first]) // 2 + 1
@@ -97,7 +96,8 @@ class _RunningVoters:
         self._ends: dict[int, tuple[int, int]] = {}
         self._records: dict[int, tuple[int, int]] = {}
         self._directories = dict.fromkeys(self._number_of.values(), 1)
-        self._stopped: set[int] = set()
+        #: At first those that start later.
+        self._stopped = {int(number) for number in controllers.get("start", {})}
         self._paused: dict[int, int] = dict.fromkeys(self._number_of.values(), 0)
 
     def take(self, event: TraceEvent) -> None:
@@ -131,9 +131,7 @@ class _RunningVoters:
         # A new directory has no voters until the log is fetched.
         known = [number for number in running if self._records.get(number, (0, 0))[1]]
         if known:
-            newest = max(
-                known, key=lambda each: (self._ends.get(each, (0, 0)), self._records[each])
-            )
+            newest = max(known, key=self._log_of)
             self._voters = self._records[newest][1]
         voters = sum(
             is_voter(self._voters, number, self._directories[number]) for number in running

@@ -34,7 +34,11 @@ _FRAME = frozenset(
     {"name", "seed", "duration", "cluster", "brokers", "kind", "do", "hold", "drop", "duplicate"}
 )
 #: ... and those that another failure would come from: rules, and the phase after the run.
-_STAY = _FRAME | {"release", "mode", "protocol", "metadata_version", "ablations", "liveness"}
+_STAY = _FRAME | {
+    *("release", "mode", "protocol", "metadata_version", "ablations", "liveness"),
+    # Static voters lose what they have committed with their disks.
+    "voters",
+}
 #: Fields about the larger scenario, or of no effect on its rows.
 _ABOUT = ("description", "checks", "sometimes", "alerts", "trace", "measure_from")
 

@@ -39,7 +39,8 @@ def _lines(row: MatrixRow) -> Iterator[str]:
         if cell is None:
             yield f"{check}: not found in this time"
         else:
-            also = "" if check in row.ablation.breaks else ", which the model does not say"
+            also = ", which the model does not say" if row.ablation.model else ", as well"
+            also = "" if check in row.ablation.breaks else also
             yield f"{check}: broken by schedule {cell.runs:,}{also}"
     if not row.ablation.breaks and not row.cells:
         yield "nothing breaks, as expected"

@@ -97,6 +97,8 @@ class LeaderState(Area):
         follower, directory = key_of(step.take("from"))
         known = 1 if directory == ANY_DIRECTORY else directory
         self.controller.fetch_from(follower, known, step.take("offset"))
+        # LeaderState alone, whose tests these are, has no purgatory.
+        self.controller.forget_waiting_fetches()
 
     def op_acknowledge(self, step: Fields) -> None:
         """A voter answers BeginQuorumEpoch."""
