@@ -245,7 +245,7 @@ def use_newest_voters(world: Raft, is_start: bool) -> None:
     is_other = newest.voters != voter.voter_set or newest.kraft_version != voter.kraft_version
     voter.voter_set = newest.voters
     voter.kraft_version = newest.kraft_version
-    if voter.voters_may_change and voter.runs and (is_other or is_start):
+    if voter.voters_may_change and (is_other or is_start):
         write_voters_row(world, newest, False)
 
 
