@@ -125,28 +125,32 @@ class KRaftRules(Record):
     metadata_fetch_carries_high_watermark: flag
 
     # Raft, and changes of its voters (KIP-853), which all releases have alike.
-    #: A voter votes once in an epoch, and for no candidate whose log is behind its own.
+    #: A voter votes once in an epoch.
     vote_given_once: flag
+    #: A voter votes for no candidate whose log is behind its own.
     vote_needs_good_log: flag
     #: A leader refuses a fetch from a log that diverges from its own.
     diverging_fetch_refused: flag
     #: A vote is asked of a voter with its directory: with another one it does not vote.
     voter_directory_checked: flag
-    #: A controller that is no voter by its log votes; it does not stand for election.
+    #: A controller that is no voter by its log votes.
     observer_votes: flag
+    #: A controller that is no voter by its log stands for election; no release has it so.
     observer_stands: flag
-    #: The newest voters of the log count for majorities, committed or not; a truncation takes them
-    #: back.
+    #: The newest voters of the log count for majorities, committed or not.
     uncommitted_voters_count: flag
+    #: A truncation of the log takes back the voters of its records.
     truncated_voters_taken_back: flag
-    #: A change of the voters waits until the one before is committed, and a record of the leader's
-    #: epoch.
+    #: A change of the voters waits until the one before is committed.
     voter_change_awaits_last_one: flag
+    #: A change of the voters waits until a record of the leader's epoch is committed.
     voter_change_awaits_epoch: flag
     #: A new voter has had all of the leader's log.
     new_voter_catches_up: flag
-    #: A leader that has removed itself does not count for its own commits, and resigns after them.
+    #: A leader that has removed itself counts for its own commits; no release has it so
+    #: (KAFKA-16530).
     removed_leader_counts: flag
+    #: A leader that has removed itself resigns once that is committed.
     removed_leader_resigns: flag
 
 

@@ -9,6 +9,7 @@ Retention of logs: settings of topics and brokers, and their effect on a topic.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tidegauge.replication.records import MOST_VOTERS
 from tidegauge.scenario.model.component_faults import Fault, fault_name
 from tidegauge.scenario.model.pins import pin_name
 from tidegauge.scenario.model.request_steps import Step
@@ -18,8 +19,10 @@ from tidegauge.simulation.quantities import format_duration
 
 #: Fields of a step for its time and its name.
 _WHEN = {"do", "at", "after", "when", "within"}
-#: More things than these are counted rather than named.
+#: More things than these are counted rather than named; of a condition, whose members matter, more
+#: are named: the voters of any quorum.
 _NAMED = 3
+_NAMED_IN_CONDITION = MOST_VOTERS
 
 
 class Planned(NamedTuple):
@@ -85,19 +88,21 @@ def _of_step(step: Step) -> str:
         *(f"{key}={_short(value)}" for key, value in said.items() if key not in _WHEN),
     ]
     if step.when is not None and step.within_us is not None:
-        condition = ", ".join(f"{key} {_short(value)}" for key, value in said["when"].items())
+        condition = ", ".join(
+            f"{key} {_short(value, _NAMED_IN_CONDITION)}" for key, value in said["when"].items()
+        )
         words.append(f"as soon as {condition}, within {format_duration(step.within_us)}")
     return " ".join(words)
 
 
-def _short(value: Any) -> str:
-    """A value of a step, in short form."""
-    if isinstance(value, list) and len(value) > _NAMED:
+def _short(value: Any, most_named: int = _NAMED) -> str:
+    """A value of a step, in short form: of its lists up to so many things are named."""
+    if isinstance(value, list) and len(value) > most_named:
         return f"({len(value)} of them)"
     if isinstance(value, list):
-        return f"[{', '.join(map(_short, value))}]"
+        return f"[{', '.join(_short(each, most_named) for each in value)}]"
     if isinstance(value, dict):
-        return " ".join(f"{key}={_short(each)}" for key, each in value.items())
+        return " ".join(f"{key}={_short(each, most_named)}" for key, each in value.items())
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

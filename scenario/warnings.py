@@ -38,11 +38,15 @@ from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, ZOOKEEPER, Li
 from tidegauge.scenario.model.settings import AUTO_JOIN, SESSION_TIMEOUTS
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.scenario.used_resources import overloads
+from tidegauge.simulation.quantities import format_duration
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (newer_than_known, _ablations, _producers, _leadership_back, _auto_join, overloads)
+    found = (
+        *(newer_than_known, _ablations, _producers, _leadership_back),
+        *(_auto_join, _late_controllers, overloads),
+    )
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -95,6 +99,15 @@ def _auto_join(scenario: Scenario) -> Iterator[str]:
             f"controllers.settings.{AUTO_JOIN}: has no effect, as all controllers are voters by "
             "controller.quorum.voters; controllers.voters makes some of them the first voters"
         )
+
+
+def _late_controllers(scenario: Scenario) -> Iterator[str]:
+    for number, start_us in scenario.controllers.start_us.items():
+        if start_us >= scenario.duration_us:
+            yield (
+                f"controllers.start.{number}: {format_duration(start_us)} is not before the end of "
+                f"the run ({format_duration(scenario.duration_us)}): it has no part in the run"
+            )
 
 
 #: The active controller of a quorum at the start.

@@ -103,7 +103,8 @@ def _observes(world: Quorum, number: int) -> bool:
 def _committed_voters(world: Quorum) -> int:
     """The controllers of the newest committed VotersRecord, with whatever directories: bits.
 
-    Source: LeaderState.describeQuorum@4.1.0.
+    The operator waits for these. DescribeQuorum names the voters of the newest record, committed
+    or not (KafkaRaftClient.handleDescribeQuorumRequest@3.9.0).
     """
     own = voter_of(world, world.context[0].handling)
     known = newest_voters(world, own, this_voter(world).high_watermark).voters

@@ -241,7 +241,10 @@ def _problems_of_selectors(
 
 def _why_not_judged(scenario: Scenario) -> str:
     if scenario.has_kraft:
-        return "has no meaning while the voters do not change: it needs controllers.voters"
+        return (
+            "has no meaning while the voters do not change: it needs controllers.voters, or a step "
+            "update_features that raises kraft_version to 1"
+        )
     return _no_meaning(scenario)
 
 

@@ -44,8 +44,7 @@ def _faults_before_starts(scenario: Scenario) -> Iterator[Problem]:
     """Faults that stop controllers that do not run yet: their end would start them."""
     starts_us = scenario.controllers.start_us
     for place, fault in enumerate(scenario.faults):
-        stops = isinstance(fault, BrokerFault) and fault.stop is not Stop.NEVER
-        if not stops or fault.at_us is None:
+        if not isinstance(fault, BrokerFault) or fault.stop is Stop.NEVER or fault.at_us is None:
             continue
         for number in scenario.controllers_of(fault.brokers):
             if fault.at_us < starts_us.get(number, 0):

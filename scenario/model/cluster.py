@@ -268,8 +268,9 @@ class Controllers(parts.Part):
         default=(),
         description="Numbers of the first voters, which may change (kraft.version 1; from 3.9): "
         "their directories were formatted with --initial-controllers, or one with --standalone; "
-        "all others with --no-initial-controllers, and observe. Must have controller:0. Default: "
-        "all are voters by `controller.quorum.voters` (kraft.version 0).",
+        "all others with --no-initial-controllers, and observe. Must have controller:0. An "
+        "empty list is the default. Default: all are voters by `controller.quorum.voters`, and "
+        "stay (kraft.version 0).",
     )
     start_us: dict[parts.ControllerKey, parts.Duration] = Field(
         default_factory=dict,

@@ -166,7 +166,12 @@ SeenHighWatermark = Annotated[
     ),
 ]
 VotersCommitted = Annotated[
-    i64, Column(FLAG, "whether the leader has committed the record of the voters")
+    i64,
+    Column(
+        FLAG,
+        "1: the leader has committed the record of the voters",
+        names={0: "not known to be committed", 1: "committed"},
+    ),
 ]
 LogEndOffset = Annotated[i64, Column(OFFSET, "log end offset of the replica")]
 VotersOffset = Annotated[

@@ -346,7 +346,7 @@ class QuorumVoters(CanonicalRow, number=135):
 
     STORY = (
         "the voters of {broker} are {voters}, record {voters_offset}, in epoch {quorum_epoch}, "
-        "kraft.version {kraft_version}; committed: {voters_committed}"
+        "kraft.version {kraft_version}, {voters_committed}"
     )
 
     broker: column.Broker
@@ -361,8 +361,8 @@ class VoterChangeAnswered(CanonicalRow, number=136):
     """A controller answers a request to add, remove or update a voter."""
 
     STORY = (
-        "answers the request to {voter_change} voter {server}, directory {voter_directory}: "
-        "{error}; {voter_refusal}"
+        "answers the request to {voter_change} a voter, {server} with directory "
+        "{voter_directory}: {error}"
     )
 
     server: column.Server

@@ -228,3 +228,13 @@ def test_wrong_options_are_one_line(arguments: list[str], complaint: str, tmp_pa
     assert result.exit_code == 2, result.output
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_voters_that_logs_have_are_not_assumed() -> None:
+    """The nodes' settings name bootstrap servers; the metadata log has the voters (KIP-853)."""
+    (name,) = WIPED
+    there = read(name)
+    text = " ".join(there.scenario.read_text().replace("#", " ").split())
+    assert load_scenario(there.scenario).controllers.voters == (0, 1, 2)
+    assert "assumed are these" not in text
+    assert "--quorum" not in text

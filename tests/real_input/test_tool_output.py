@@ -171,8 +171,13 @@ def test_voters_with_directories_may_change(shell: Shell) -> None:
     data, output = shell.of_dump(KRAFT, "--quorum", quorum, "--properties", own)
     assert data["controllers"] == {"count": 4, "voters": [0, 1, 2], "bootstrap_servers": [0, 1]}
     assert data["cluster"]["brokers"] == [1, 2, 3, 4]
+    told = "a controller may observe, too, and its own file (--properties) tells that"
+    assert f"{told}: 4 " in output
     assert "controllers that observe: 13" in output
     assert "observe with another directory than that of the voter with their id" in output
+    data, output = shell.of_dump(KRAFT, "--quorum", quorum, "--force")
+    assert data["cluster"]["brokers"] == [1, 2, 3, 4, 13]
+    assert f"{told}: 4, 13 " in output
 
 
 def test_voters_without_directories_stay(shell: Shell) -> None:
@@ -199,6 +204,28 @@ def test_kraft_version_1_says_that_voters_may_change(
     data, _ = shell.of_dump(KRAFT, "--features", features, "--properties", own)
     assert data["controllers"].get("voters") == voters
     assert data["controllers"]["count"] == 3
+
+
+def test_voters_that_no_file_names_are_assumed(shell: Shell) -> None:
+    """kraft.version 1 alone has no number of them; files of controllers have."""
+    line = (
+        "Feature: {}\tSupportedMinVersion: 0\tSupportedMaxVersion: {}\tFinalizedVersionLevel: {}\n"
+    )
+    levels = line.format("kraft.version", 1, 1) + line.format("metadata.version", "4.4-IV2", "4.4")
+    features = shell.file("features.txt", levels)
+    data, output = shell.of_dump(KRAFT, "--features", features)
+    assert data["controllers"] == {"count": 3, "voters": [0, 1, 2]}
+    assert (
+        "no file names the controllers: assumed are 3, all of them voters; --quorum has" in output
+    )
+    files = [
+        shell.file(f"{node}.properties", f"process.roles=controller\nnode.id={node}\n")
+        for node in (10, 11)
+    ]
+    own = [word for file in files for word in ("--properties", file)]
+    data, output = shell.of_dump(KRAFT, "--features", features, *own, "--force")
+    assert data["controllers"] == {"count": 2, "voters": [0, 1]}
+    assert "files are of 2 controllers: assumed are these as voters" in output
 
 
 def test_output_without_voters_is_refused(shell: Shell) -> None:

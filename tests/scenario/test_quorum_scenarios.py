@@ -9,6 +9,7 @@ import pytest
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.lint.lint import findings_of
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.timetable import timetable
 from tidegauge.scenario.warnings import left_to_chance, warnings_of
 
 VOTERS = {"controllers": {"count": 4, "voters": [0, 1, 2]}}
@@ -156,6 +157,25 @@ def test_automatic_join_has_no_effect_with_static_voters() -> None:
     scenario = read(controllers=VOTERS["controllers"] | {"settings": settings})
     assert not any("auto" in line for line in warnings_of(scenario))
     assert scenario.settings_not_modelled() == []
+
+
+def test_a_controller_that_starts_behind_the_end_is_warned_of() -> None:
+    def said(start: str) -> list[str]:
+        controllers = {"count": 4, "voters": [0, 1, 2], "start": {3: start}}
+        lines = warnings_of(read(controllers=controllers))
+        return [line for line in lines if line.startswith("controllers.start.3: ")]
+
+    assert said("59s") == []
+    (line,) = said("1m")
+    assert "1m is not before the end of the run (1m)" in line
+
+
+def test_a_condition_names_the_voters_that_it_waits_for() -> None:
+    """Four of them are more than lists of other fields are named with."""
+    step = add(3, when={"voters": [0, 1, 2, 3]}, within="5s")
+    del step["at"]
+    (planned,) = timetable(read(steps=[step], **VOTERS))
+    assert planned.words.endswith("as soon as voters [0, 1, 2, 3], within 5s")
 
 
 def test_the_setting_is_one_of_controllers_from_4_2_on() -> None:

@@ -172,7 +172,7 @@ def test_the_answer_fits_on_a_screen_and_its_worst_run_can_be_run_again() -> Non
         (
             "remove active controller",
             {"controllers": {"count": 1}},
-            "the quorum has 1 voters; it needs 3 to bear a failure",
+            "the quorum has 1 voter; it needs 3 to bear a failure",
         ),
         ("replace controller for 5m", {}, "replace controller: 'for' is not a part of it"),
     ],

@@ -21,7 +21,12 @@ from tidegauge.analysis.rows.row_schema import documentation
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.metadata_records import metadata_records
-from tidegauge.runs.quorum import answered_changes, described_quorum, voters_over_time
+from tidegauge.runs.quorum import (
+    answered_changes,
+    described_quorum,
+    quorum_over_time,
+    voters_over_time,
+)
 from tidegauge.runs.run import Run
 from tidegauge.scenario.model.settings import AUTO_JOIN
 from tidegauge.scenario.reading import load_scenario, scenario_from_mapping
@@ -78,6 +83,18 @@ def test_the_status_is_that_of_kafka_metadata_quorum(run: Run) -> None:
     assert f"CurrentObservers: [{observers}]" in status
     assert "ClusterId: changing-voters LeaderId: 3000 LeaderEpoch: 1" in status
     assert "MaxFollowerLag: 0" in status
+
+
+def test_a_reason_is_told_of_a_change_that_is_refused(run: Run) -> None:
+    added, refused = [event.words for event in run.events_of("voter_change_answered")][:2]
+    assert added == "answers the request to add a voter, controller 3003 with directory 1: NONE"
+    assert refused == (
+        "answers the request to add a voter, controller 3001 with directory 1: DUPLICATE_VOTER, "
+        "since its id is already part of the set of voters"
+    )
+    told = [event.words for event in run.events_of("quorum_voters") if event.broker == 3000]
+    commits = {words.partition("kraft.version 1, ")[2] for words in told}
+    assert commits == {"not known to be committed", "committed"}
 
 
 def test_a_controller_that_is_removed_observes(run: Run) -> None:
@@ -229,5 +246,11 @@ def test_a_controller_with_a_replaced_disk_is_a_voter_again(
         ["3000#1", "3001#2", "3002#1"],
     ]
     assert all(within[0] * S <= each.time_us <= within[1] * S for each in changed)
+    # LeaderState.observerStates: a directory from which nothing was fetched is no observer.
+    keys = [
+        [each.key for each in quorum.nodes if each.node == 3001]
+        for quorum in quorum_over_time(run, [25 * S, 32 * S])
+    ]
+    assert keys == [["3001#1"], ["3001#1", "3001#2"]]
     assert run.summary is not None
     assert not [name for name, found in run.summary["checks"].items() if found["broken"]]

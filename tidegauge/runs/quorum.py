@@ -232,6 +232,8 @@ class _KnownQuorum:
         #: on disks that are lost, by the keys of these.
         self._directories: dict[int, int] = {}
         self._lost_logs: dict[str, TraceEvent | None] = {}
+        #: Controllers that have not been started since the loss of their disks.
+        self._unstarted: set[int] = set()
         self._caught_up_us: dict[str, int] = {}
         self._leader: int | None = None
 
@@ -254,6 +256,8 @@ class _KnownQuorum:
 
     def _take_state(self, event: TraceEvent) -> None:
         self._states[event.broker] = event
+        if event.row["voter_state"] != codes.VOTER_STOPPED:
+            self._unstarted.discard(event.broker)
         # A sample of a leader no longer holds.
         self._samples.pop(event.broker, None)
         leaders = [
@@ -282,6 +286,7 @@ class _KnownQuorum:
         node = self._directory.controllers[self._directory.processes[event.row["process"]].number]
         self._lost_logs[self._key_of(node)] = self._logs.get(node)
         self._directories[node] = self._directories.get(node, 1) + 1
+        self._unstarted.add(node)
         self._starts.pop(node, None)
         self._snapshots.pop(node, None)
 
@@ -295,10 +300,11 @@ class _KnownQuorum:
         controllers = [node for node in self._directory.controllers if node in known]
         voters = [str(node) for node in controllers] if in_force is None else in_force.voters
         nodes = [self._voter(key) for key in voters]
+        # The leader knows observers by their fetches: none has come from an unused directory.
         nodes += [
             self._node(node, is_voter=False)
             for node in (*controllers, *self._directory.brokers)
-            if node in known and not {str(node), self._key_of(node)} & {*voters}
+            if node in known - self._unstarted and not {str(node), self._key_of(node)} & {*voters}
         ]
         nodes.sort(key=lambda node: node.node != self._leader or not node.is_running)
         high_watermark = max((self._high_watermark_of(node) for node in controllers), default=-1)

@@ -117,8 +117,7 @@ class TraceEvent:
             return f"step {self.words_of('step')}: {names.step_text(self.row['step'])}"
         if kind not in _KINDS:  # a kind that this release does not know
             return f"{kind} {self.row.columns}"
-        story = _KINDS[kind].story
-        return story.format_map({name: _ColumnWords(self, name) for name in _columns_in(story)})
+        return _by_story(self)
 
     @property
     def handle(self) -> str:
@@ -357,6 +356,11 @@ class _ColumnWords(NamedTuple):
         return f"? {plural(noun)}" if number is None else counted(number, noun)
 
 
+def _by_story(event: TraceEvent) -> str:
+    story = _KINDS[event.kind].story
+    return story.format_map({name: _ColumnWords(event, name) for name in _columns_in(story)})
+
+
 def _registration_of_zookeeper(event: TraceEvent) -> str:
     if event.row["state"] == BROKER_ACTIVE:
         return f"/brokers/ids/{event.broker} is created by broker {event.broker}"
@@ -391,6 +395,13 @@ def _refusal_of_quorum(event: TraceEvent) -> str:
     return refused if event.row["offset"] < 0 else f"{refused} (offset {event.row['offset']})"
 
 
+def _answer_of_quorum(event: TraceEvent) -> str:
+    """The reason is told where the voter is not changed."""
+    answered = _by_story(event)
+    is_refused = event.row["voter_refusal"] != 0
+    return f"{answered}, since {event.words_of('voter_refusal')}" if is_refused else answered
+
+
 #: The words of these kinds in a run with ZooKeeper, and in one with KRaft.
 _TOLD_BY_ZOOKEEPER: dict[str, Callable[[TraceEvent], str]] = {
     "broker_state": _registration_of_zookeeper,
@@ -399,4 +410,5 @@ _TOLD_BY_ZOOKEEPER: dict[str, Callable[[TraceEvent], str]] = {
 _TOLD_BY_QUORUM: dict[str, Callable[[TraceEvent], str]] = {
     "partition_replicas": _replicas_of_quorum,
     "request_refused": _refusal_of_quorum,
+    "voter_change_answered": _answer_of_quorum,
 }

@@ -16,6 +16,7 @@ from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.runs.quorum import AnsweredChange
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import AUTO_JOIN
+from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import format_duration
 from tidegauge.what_if.question import Case, Given, Plan
 
@@ -67,7 +68,8 @@ class _Quorum(NamedTuple):
             raise ValueError(f"voters of a quorum change from 3.9 on, not in {cluster.release}")
         voters = cluster.controllers.first_voters
         if len(voters) < 3:  # noqa: PLR2004 - the least of which one may fail
-            raise ValueError(f"the quorum has {len(voters)} voters; it needs 3 to bear a failure")
+            known = counted(len(voters), "voter")
+            raise ValueError(f"the quorum has {known}; it needs 3 to bear a failure")
         return _Quorum(voters, cluster.controllers.count)
 
     def controllers(self, spares: int = 0, **settings: object) -> dict[str, object]:

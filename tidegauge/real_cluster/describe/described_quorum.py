@@ -43,6 +43,7 @@ def described_quorum(
     racks: dict[str, list[int]],
     release: str,
     features: FeatureLevels | None = None,
+    logged_voters: Sequence[int] = (),
 ) -> DescribedQuorum:
     """The controllers of a cluster of this release.
 
@@ -51,13 +52,14 @@ def described_quorum(
         racks: Ids of brokers by rack.
         release: The release of Kafka.
         features: The levels of its features, if their tool was asked.
+        logged_voters: Ids of voters that may change, if the metadata log has them.
 
     Raises:
         InputError: a setting of a controller has a value that Kafka would refuse.
     """
     quorum = DescribedQuorum()
-    voters = _voters(files)
-    if _voters_may_change(files, voters, release, features):
+    voters = logged_voters or _voters(files)
+    if logged_voters or _voters_may_change(files, voters, release, features):
         controllers = _name_voters(quorum, files, voters)
     else:
         quorum.data["count"] = _count(quorum, files, voters)
@@ -119,13 +121,8 @@ def _name_voters(quorum: DescribedQuorum, files: BrokerFiles, voters: Sequence[i
     """The voters, which may change, and other controllers: their ids, in the scenario's order."""
     others = [node for node in controller_ids(files) if node not in voters]
     if not voters:
-        count = max(len(_servers(files)), len(others))
+        count = _assumed_voters(quorum, files, others)
         quorum.data |= {"count": count, "voters": [*range(count)]}
-        quorum.notices.add(
-            "controllers",
-            f"{_SERVERS} has {counted(count, 'controller')}: assumed are these as voters; --quorum "
-            "has the fact (kafka-metadata-quorum.sh describe --status)",
-        )
         return others
     quorum.data |= {"count": len(voters) + len(others), "voters": [*range(len(voters))]}
     quorum.notices.name("controllers", "controllers that observe", others)
@@ -138,6 +135,24 @@ def _name_voters(quorum: DescribedQuorum, files: BrokerFiles, voters: Sequence[i
         )
         _name_servers(quorum, files, {node: number for number, node in enumerate(voters)})
     return [*voters, *others]
+
+
+def _assumed_voters(quorum: DescribedQuorum, files: BrokerFiles, controllers: list[int]) -> int:
+    """The number of voters that no file names: all controllers that files have."""
+    servers = len(_servers(files))
+    count = max(servers, len(controllers))
+    if not count:
+        count = _DEFAULT_COUNT
+        assumed = f"no file names the controllers: assumed are {count}, all of them voters"
+    elif count == servers:
+        assumed = f"{_SERVERS} has {counted(count, 'controller')}: assumed are these as voters"
+    else:
+        assumed = f"files are of {counted(count, 'controller')}: assumed are these as voters"
+    quorum.notices.add(
+        "controllers",
+        f"{assumed}; --quorum has the fact (kafka-metadata-quorum.sh describe --status)",
+    )
+    return count
 
 
 def _name_servers(quorum: DescribedQuorum, files: BrokerFiles, numbers: Mapping[int, int]) -> None:

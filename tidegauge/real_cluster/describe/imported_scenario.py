@@ -176,10 +176,7 @@ class _Parts:
 
     def data(self) -> dict[str, Any]:
         """The scenario as a mapping."""
-        hosts = {broker for _, each in self.cluster.partitions() for broker in each.replicas}
-        idle = [broker for broker in self.cluster.up() if broker not in hosts]
-        text = "brokers that have no replica in the dump, up"
-        self.notices.name("brokers", text, idle)
+        self._name_idle_brokers()
         request, release = self._request, self.release
         of_kraft = {
             "mode": release.mode,
@@ -201,6 +198,21 @@ class _Parts:
                 "faults": self._faults(),
             }
         )
+
+    def _name_idle_brokers(self) -> None:
+        """Name the brokers without replicas: one without a file may be a controller (KIP-853)."""
+        hosts = {broker for _, each in self.cluster.partitions() for broker in each.replicas}
+        idle = [broker for broker in self.cluster.up() if broker not in hosts]
+        self.notices.name("brokers", "brokers that have no replica in the dump, up", idle)
+        quorum = self._files.quorum
+        if quorum is not None and quorum.is_dynamic:
+            unknown = {*quorum.observers} - self._files.by_broker.keys()
+            self.notices.name(
+                "brokers",
+                "taken for brokers, since they observe the quorum; a controller may observe, too, "
+                "and its own file (--properties) tells that",
+                [broker for broker in idle if broker in unknown],
+            )
 
     def _cluster(self) -> dict[str, Any]:
         settings, protocols = self._settings, self.release.protocols

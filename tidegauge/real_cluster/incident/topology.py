@@ -134,7 +134,8 @@ def _take_properties(
     topology.notices += [*files.notices, *found.notices]
     if topology.mode == KRAFT_MODE:
         # Without racks: logs name each controller by itself, also when a rack is lost.
-        quorum = described_quorum(files, {}, topology.release)
+        voters = _first_voters(history) or ()
+        quorum = described_quorum(files, {}, topology.release, logged_voters=voters)
         topology.notices += quorum.notices
         topology.controller_settings = dict(quorum.data.get("settings", {}))
         topology.controller_count = int(quorum.data["count"])

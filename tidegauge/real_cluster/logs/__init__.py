@@ -26,6 +26,7 @@
 ``logged_voters.py``         the voters of a quorum, and the directories of controllers
 ``logged_cluster.py``        the cluster as a scenario, and the names for numbers in rows
 ``run_rows.py``              rows of the trace
+``voter_rows.py``            ... those about the voters
 ``logged_run.py``            the folder of the run, and the report
 ===========================  ===============================================================
 

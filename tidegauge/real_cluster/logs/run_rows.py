@@ -19,13 +19,12 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
-from tidegauge.real_cluster.logs.logged_voters import LoggedVoters, aborted_additions, logged_voters
 from tidegauge.real_cluster.logs.partition_history import PartitionHistory, known_assignments
 from tidegauge.real_cluster.logs.partition_rows import Assignment
 from tidegauge.real_cluster.logs.partition_states import State
 from tidegauge.real_cluster.logs.real_history import RealHistory
+from tidegauge.real_cluster.logs.voter_rows import voter_rows
 from tidegauge.replication.replica_list import pack
-from tidegauge.replication.voter_set import pack as pack_voters
 from tidegauge.simulation.trace_rows import codes, controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
@@ -243,48 +242,8 @@ class _ClusterRows:
             self.planned.add(active, time_ms, plane, cause, **numbers)
 
     def _plan_voters(self) -> None:
-        """Each set that a controller has read; of those before the run, the last one."""
-        history = self._history
-        before: dict[int, LoggedVoters] = {}
-        within: list[LoggedVoters] = []
-        for each in logged_voters(history.events):
-            if each.node in self._controllers:
-                if each.time_ms < history.first_ms:
-                    before[each.node] = each._replace(time_ms=history.first_ms)
-                else:
-                    within.append(each)
-        numbers = {node: number for number, node in enumerate(self._controllers)}
-        for each in [*before.values(), *within]:
-            self.planned.add(
-                controller_rows.QuorumVoters,
-                each.time_ms,
-                self._controllers[each.node],
-                broker=self._members[each.node],
-                voters=pack_voters((numbers[node], number) for node, number in each.voters),
-                voters_offset=each.offset,
-                quorum_epoch=self._epoch_at(each.time_ms),
-                kraft_version=1,
-                voters_committed=0,
-            )
-
-        for aborted in aborted_additions(history.events):
-            if aborted.leader in self._controllers and aborted.time_ms >= history.first_ms:
-                self.planned.add(
-                    controller_rows.VoterChangeAnswered,
-                    aborted.time_ms,
-                    self._controllers[aborted.leader],
-                    server=self._members.get(aborted.node, _UNKNOWN),
-                    voter_directory=aborted.directory,
-                    voter_change=int(codes.ADD_VOTER),
-                    error=aborted.error,
-                    voter_refusal=aborted.refusal,
-                )
-
-    def _epoch_at(self, time_ms: int) -> int:
-        """The epoch of the last known leader; 0 before the first one."""
-        changes = self._history.controllers
-        place = bisect_right(changes, time_ms, key=lambda change: change.time_ms)
-        return changes[place - 1].epoch if place > 0 else 0
+        for time_ms, node, row, values in voter_rows(self._history, self._members):
+            self.planned.add(row, time_ms, self._controllers[node], **values)
 
     def _active_at(self, time_ms: int) -> int | None:
         """The active controller; before the first activation, the first one."""
