@@ -457,7 +457,6 @@ def _new_fuzzing(
     for number, faults in enumerate(profile.faults.values()):
         families[number].first, families[number].count = first, len(faults)
         for place in range(first, first + len(faults)):
-            natures[place].family = number
             natures[place].lasts = not FAULTS[str(profile.choices[place]["kind"])].is_over_at_once
         first += len(faults)
     fuzzing = new_tables(

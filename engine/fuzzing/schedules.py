@@ -29,8 +29,6 @@ MOST_PINS = code(6)
 class ChoiceNature(Record):
     """The nature of a fault that may be chosen."""
 
-    #: Faults of one family are chosen together: a run has some families, and no others.
-    family: i64
     #: It lasts: it has an end.
     lasts: flag
 

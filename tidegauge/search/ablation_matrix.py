@@ -14,11 +14,8 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from tidegauge.replication.ablations import ABLATIONS, Ablation
-from tidegauge.search.campaign import performed, units_of
+from tidegauge.search.campaign import MANY_RUNS, performed, units_of
 from tidegauge.search.profiles import FuzzedKind
-
-#: Schedules that are planned: the time ends the search of a rule.
-_MANY_RUNS = 100_000_000
 
 
 class Cell(NamedTuple):
@@ -89,7 +86,7 @@ def searched_row(
         ablations=(name,),
         changes_voters=ablation.changes_voters,
     )
-    units = units_of([kind], seed, _MANY_RUNS, is_guided=True)
+    units = units_of([kind], seed, MANY_RUNS, is_guided=True)
     began_s = time.monotonic()
     row = MatrixRow(name, ablation, {}, 0, 0)
     with closing(performed(units, jobs, address, warn)) as outcomes:

@@ -32,6 +32,8 @@ from tidegauge.traces.checks.histories import PERMITS
 UNIT_RUNS = 5_000
 #: ... if voters change: clusters differ more than schedules do.
 _VOTER_UNIT_RUNS = 250
+#: Schedules that are planned where time alone ends a search.
+MANY_RUNS = 100_000_000
 #: Schedules between two looks at the findings.
 _BATCH_RUNS = 1_000
 #: Runs of a unit that had not recovered by themselves, of which at most so many are run again: they

@@ -19,7 +19,7 @@ from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import DEFAULT_RELEASE, KRAFT_MODE, Mode, Release
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.scenario.text.yaml_file import comment, lines_of
-from tidegauge.search.campaign import Campaign, Unit, UnitOutcome, performed, units_of
+from tidegauge.search.campaign import MANY_RUNS, Campaign, Unit, UnitOutcome, performed, units_of
 from tidegauge.search.failures import failure_of
 from tidegauge.search.profiles import FuzzedKind
 from tidegauge.search.shrinking import shrink_scenario
@@ -37,8 +37,6 @@ from tidegauge.views.shrinking_view import ToldShrinking, show_shrunk, shrunk_fo
 #: The most brokers of a fuzzed cluster; the least is 2.
 _MOST_BROKERS = 5
 _BROKERS = re.compile(r"([0-9])(?:\.\.([0-9]))?")
-#: Schedules that are planned where time alone ends the search.
-_MANY_RUNS = 1_000_000_000
 
 
 def fuzz_cluster(options: FuzzOptions) -> None:
@@ -130,7 +128,7 @@ def _campaign(options: FuzzOptions, kinds: Sequence[FuzzedKind]) -> ToldCampaign
     seconds = None
     if options.minutes is not None or options.runs is None:
         seconds = 60 * (options.minutes or 1)
-    units = units_of(kinds, options.seed, options.runs or _MANY_RUNS, is_guided=not options.blind)
+    units = units_of(kinds, options.seed, options.runs or MANY_RUNS, is_guided=not options.blind)
     campaign, began_s, was_interrupted = Campaign(), time.monotonic(), False
     told = partial(ToldCampaign, campaign, kinds, options.seed)
     with working("fuzzing") as tell, closing(_performed(options, units)) as outcomes:
