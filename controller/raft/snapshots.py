@@ -198,7 +198,9 @@ def look_after_snapshots(world: Raft) -> None:
         voter.snapshot_from_offset = offset
     records = offset - voter.snapshot_from_offset
     age_us = now_us - voter.snapshot_from_us
-    if is_snapshot_due(records, age_us, voter.snapshot_max_bytes, voter.snapshot_interval_us):
+    is_due = is_snapshot_due(records, age_us, voter.snapshot_max_bytes, voter.snapshot_interval_us)
+    # A process that has just learned what is committed has published nothing that is new.
+    if records > 0 and is_due:
         _count_from(world, offset)
         SnapshotDue.after(world, 0, offset=offset, epoch=epoch_of(world, offset - 1))
     if now_us - voter.cleaned_us >= _CLEANING_US:

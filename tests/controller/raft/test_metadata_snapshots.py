@@ -89,3 +89,18 @@ def test_a_snapshot_is_due_after_so_many_bytes(tmp_path: Path) -> None:
     assert all(later - earlier == 10 for earlier, later in pairwise(ends[1:]))
     # Three brokers, two topics, with settings and a partition each.
     assert rows[-1]["snapshot_bytes"] == 9 * 72
+
+
+def test_time_alone_makes_no_snapshot_due(tmp_path: Path) -> None:
+    """SnapshotGenerator.publishLogDelta: records are published, or there is nothing to write.
+
+    All controllers are down for a while, and have no leader for longer than the interval.
+    """
+    down = crash(3, 10, 12) | {"brokers": ["controllers"], "name": "down"}
+    settings = {"metadata.log.max.snapshot.interval.ms": 1000}
+    run = story(tmp_path, down, controllers={"count": 3, "settings": settings}, duration="25s")
+    for controller in range(LEADER, LEADER + 3):
+        written = rows_of(run, "metadata_snapshot", broker=controller, snapshot_step=WRITTEN)
+        ends = [row["end_offset"] for row in written]
+        assert ends[0] > 0
+        assert all(before < after for before, after in pairwise(ends)), controller
