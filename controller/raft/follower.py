@@ -230,17 +230,23 @@ def _lose_fetch(world: Raft) -> None:
 
 
 @inner_rule
+def _is_awaited(world: Raft, response: quorum_requests.RaftResponse) -> bool:
+    """Whether the request under way is answered, by a leader that is not known to be superseded."""
+    voter = this_voter(world)
+    is_answer = voter.fetch_sent_us != NONE and response.correlation_id == voter.fetch_number
+    if is_answer:
+        voter.fetch_sent_us = NONE
+    return not learn(world, response.leader_epoch, response.leader) and is_answer
+
+
+@inner_rule
 def _has_answer(world: Raft, response: quorum_requests.RaftResponse) -> bool:
     """Whether the leader has answered the fetch under way; a newer leader is followed instead.
 
     After an error the follower fetches again, later.
     """
     voter = this_voter(world)
-    if voter.fetch_sent_us == NONE or response.correlation_id != voter.fetch_number:
-        learn(world, response.leader_epoch, response.leader)
-        return False
-    voter.fetch_sent_us = NONE
-    if learn(world, response.leader_epoch, response.leader):
+    if not _is_awaited(world, response):
         return False
     if voter.state != FOLLOWER or response.error != 0 or response.leader_epoch < voter.epoch:
         transitions.fetch_after(world, voter.retry_backoff_us)
@@ -408,11 +414,7 @@ def _ask(world: Raft, request: quorum_requests.ChangedVoter, own: int, directory
 def handle_change_response(world: Raft, response: quorum_requests.RaftResponse) -> bool:
     """The leader has answered a request about this follower, which fetches on."""
     voter = this_voter(world)
-    if voter.fetch_sent_us == NONE or response.correlation_id != voter.fetch_number:
-        learn(world, response.leader_epoch, response.leader)
-        return False
-    voter.fetch_sent_us = NONE
-    if learn(world, response.leader_epoch, response.leader) or voter.state != FOLLOWER:
+    if not _is_awaited(world, response) or voter.state != FOLLOWER:
         return False
     if response.kind == quorum_requests.UpdateRaftVoterResponse.KIND:
         # A leader of a release that takes no note of it is not asked again, either.

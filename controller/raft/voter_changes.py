@@ -19,11 +19,10 @@ hour
 =======================================================  ========================  ==============
 
 The record is in force on each controller as soon as it is in its log. The response comes when it is
-committed by the new voters, or (ackWhenCommitted=false) when it is appended, though the change is
-pending until its commit; after
-controller.quorum.request.timeout.ms it is REQUEST_TIMED_OUT, and the record stays in the log. A
-leader that has removed itself leads on without counting itself, until that is committed; then it
-resigns.
+committed by the new voters, or (ackWhenCommitted=false) when it is appended; the change is pending
+until its commit in any case. After controller.quorum.request.timeout.ms the response is
+REQUEST_TIMED_OUT, and the record stays in the log. A leader that has removed itself leads on
+without counting itself, until that is committed; then it resigns.
 
 An observer with controller.quorum.auto.join.enable asks for a change itself (``follower.py``).
 

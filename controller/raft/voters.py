@@ -4,8 +4,8 @@ A record is in force as soon as it is in the log, committed or not, and as long 
 truncation takes it back. A log without such a record has the voters with which its directory was
 formatted, or those of controller.quorum.voters.
 
-**A leader** makes one change of the voters after the other; whoever asks for one gets the response
-when its record is committed, or could not be in time (``voter_changes.py``).
+**A leader** makes one change of the voters after the other; the response to a request is sent when
+its record is committed, or could not be in time (``voter_changes.py``).
 
 Source: KRaftControlRecordStateMachine, VoterSetHistory, QuorumState.isVoter,
 LeaderState.resetAddVoterHandlerState@4.1.0.
@@ -30,7 +30,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     FetchSnapshotResponse,
     RaftResponse,
 )
-from tidegauge.simulation.topology import Topology
+from tidegauge.simulation.topology import controller_node
 from tidegauge.simulation.trace_rows.controller_rows import QuorumVoters, VoterChangeAnswered
 
 
@@ -313,16 +313,10 @@ def answer_change(
     response.leader_epoch = voter.epoch
     VoterChangeAnswered.write(
         world,
-        server=_name_of(world, controller),
+        server=controller_node(world, controller),
         voter_directory=directory,
         voter_change=change,
         error=error,
         voter_refusal=refusal,
     )
     respond_when_written(world, response)
-
-
-@inner_rule
-def _name_of(world: Topology, controller: int) -> int:
-    """A controller as rows name it."""
-    return world.sizes[0].brokers + controller
